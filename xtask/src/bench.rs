@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shell;
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 pub(crate) const BENCH: &str = "bench";
 
@@ -26,9 +26,9 @@ pub(crate) const BENCH: &str = "bench";
 const PAGES: &str = "docs/benchmarks";
 
 /// A benchmark: its name and its function.
-type Bench = (&'static str, fn(&Built) -> Outcome<String>);
+type BenchEntry = (&'static str, fn(&BuiltPrograms) -> VerbResult<String>);
 
-const BENCHES: &[Bench] = &[
+const BENCHES: &[BenchEntry] = &[
     ("start", spawn::start),
     ("hook", hook::run),
     ("growth", growth::run),
@@ -42,7 +42,7 @@ const BENCHES: &[Bench] = &[
 ];
 
 /// The programs under test, and a folder to work in.
-pub(crate) struct Built {
+pub(crate) struct BuiltPrograms {
     sayso: PathBuf,
     bench: PathBuf,
     served: PathBuf,
@@ -50,11 +50,11 @@ pub(crate) struct Built {
     dir: PathBuf,
 }
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     let known = |word: &&String| BENCHES.iter().any(|(name, _)| name == word);
     if let Some(unknown) = words.iter().find(|word| !known(word)) {
         let names: Vec<_> = BENCHES.iter().map(|(name, _)| *name).collect();
-        return Err(Stop::usage(format!(
+        return Err(VerbError::usage(format!(
             "no benchmark `{unknown}`; there are {}",
             names.join(", ")
         )));
@@ -90,7 +90,7 @@ const STATIC: Option<&str> = match (cfg!(target_env = "gnu"), cfg!(target_arch =
 /// The variable with a folder of programs that were built before, for a run that builds nothing.
 const BUILT: &str = "SAYSO_BENCH_BUILT";
 
-fn build(fills: bool, serves: bool, flows: bool) -> Outcome<Built> {
+fn build(fills: bool, serves: bool, flows: bool) -> VerbResult<BuiltPrograms> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     if let Some(built) = std::env::var_os(BUILT) {
@@ -117,12 +117,12 @@ fn build(fills: bool, serves: bool, flows: bool) -> Outcome<Built> {
     in_folder(&target.join(STATIC.unwrap_or_default()).join("dist"), &target)
 }
 
-fn in_folder(dist: &Path, target: &Path) -> Outcome<Built> {
+fn in_folder(dist: &Path, target: &Path) -> VerbResult<BuiltPrograms> {
     let dist = dist.canonicalize().map_err(|e| format!("{}: {e}", dist.display()))?;
     let dir = target.join("bench-data");
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let dir = dir.canonicalize().map_err(|e| format!("{}: {e}", dir.display()))?;
     let example = |name: &str| dist.join("examples").join(name);
     let [bench, served, flows] = ["bench", "served", "flows_bench"].map(example);
-    Ok(Built { sayso: dist.join("sayso"), bench, served, flows, dir })
+    Ok(BuiltPrograms { sayso: dist.join("sayso"), bench, served, flows, dir })
 }

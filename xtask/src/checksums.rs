@@ -14,7 +14,7 @@ pub(crate) const LIST: &str = "CHECKSUMS";
 
 /// A difference between a migration and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Difference {
+pub(crate) enum ChecksumDifference {
     /// A file without a line.
     New { name: String, line: String },
     /// A file whose content is not what its line says.
@@ -26,7 +26,7 @@ pub(crate) enum Difference {
 }
 
 /// Compares the list with the files; both are relative to the folder.
-pub(crate) fn compare(list: &str, files: &BTreeMap<String, Vec<u8>>) -> Vec<Difference> {
+pub(crate) fn compare(list: &str, files: &BTreeMap<String, Vec<u8>>) -> Vec<ChecksumDifference> {
     let mut differences = Vec::new();
     let mut listed = BTreeMap::new();
     for (index, line) in list.lines().enumerate() {
@@ -35,18 +35,18 @@ pub(crate) fn compare(list: &str, files: &BTreeMap<String, Vec<u8>>) -> Vec<Diff
             Some((hash, name)) if !listed.contains_key(name) => {
                 listed.insert(name, hash);
                 match files.get(name) {
-                    None => differences.push(Difference::Gone { name: name.into(), at }),
+                    None => differences.push(ChecksumDifference::Gone { name: name.into(), at }),
                     Some(bytes) if hex(bytes) != hash => {
-                        differences.push(Difference::Changed { name: name.into(), at });
+                        differences.push(ChecksumDifference::Changed { name: name.into(), at });
                     }
                     Some(_) => {}
                 }
             }
-            _ => differences.push(Difference::Garbled { at }),
+            _ => differences.push(ChecksumDifference::Garbled { at }),
         }
     }
     let unlisted = files.iter().filter(|(name, _)| !listed.contains_key(name.as_str()));
-    differences.extend(unlisted.map(|(name, bytes)| Difference::New {
+    differences.extend(unlisted.map(|(name, bytes)| ChecksumDifference::New {
         name: name.clone(),
         line: format!("{}  {name}", hex(bytes)),
     }));
@@ -54,10 +54,10 @@ pub(crate) fn compare(list: &str, files: &BTreeMap<String, Vec<u8>>) -> Vec<Diff
 }
 
 /// Returns the list with lines for new files appended. Existing lines stay as they are.
-pub(crate) fn extended(list: &str, differences: &[Difference]) -> String {
+pub(crate) fn extended(list: &str, differences: &[ChecksumDifference]) -> String {
     let mut text = list.to_owned();
     for difference in differences {
-        if let Difference::New { line, .. } = difference {
+        if let ChecksumDifference::New { line, .. } = difference {
             text.push_str(line);
             text.push('\n');
         }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_changed_file_is_found_and_its_line_stays() {
         let found = compare(ABC, &files(&[("a.sql", "abd")]));
-        assert_eq!(found, [Difference::Changed { name: "a.sql".into(), at: 1 }]);
+        assert_eq!(found, [ChecksumDifference::Changed { name: "a.sql".into(), at: 1 }]);
         assert_eq!(extended(ABC, &found), ABC);
     }
 
@@ -109,7 +109,10 @@ mod tests {
     fn a_missing_file_a_broken_line_and_a_doubled_line_are_found() {
         let list = format!("{ABC}nonsense\n{ABC}");
         let found = compare(&list, &files(&[]));
-        let gone = Difference::Gone { name: "a.sql".into(), at: 1 };
-        assert_eq!(found, [gone, Difference::Garbled { at: 2 }, Difference::Garbled { at: 3 }]);
+        let gone = ChecksumDifference::Gone { name: "a.sql".into(), at: 1 };
+        assert_eq!(
+            found,
+            [gone, ChecksumDifference::Garbled { at: 2 }, ChecksumDifference::Garbled { at: 3 }]
+        );
     }
 }

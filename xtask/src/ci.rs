@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::stop::{Outcome, no_words};
+use crate::stop::{VerbResult, no_words};
 use crate::{docs, generate, lint, shell, test, tidy};
 
-type Step = (&'static str, fn() -> Outcome);
+type CiStep = (&'static str, fn() -> VerbResult);
 
 // Seconds, then a check build, then a build of the program, then all tests: failures come early.
-const STEPS: &[Step] = &[
+const STEPS: &[CiStep] = &[
     ("tidy", || tidy::run(&[])),
     ("lint", || lint::run(&[])),
     ("generate --check", || generate::run(&["--check".into()])),
@@ -24,7 +24,7 @@ const STEPS: &[Step] = &[
 const LINES: &str = "10000";
 
 /// The reader of command lines against real shells, by more lines than a run of the tests has.
-fn shells() -> Outcome {
+fn shells() -> VerbResult {
     let words = [
         "test",
         "--locked",
@@ -39,7 +39,7 @@ fn shells() -> Outcome {
     shell::run(shell::cargo(&words).env("SAYSO_LINES", LINES))
 }
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     no_words("ci", words)?;
     let begun = Instant::now();
     for (name, step) in STEPS {
@@ -49,7 +49,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-fn timed(name: &str, step: fn() -> Outcome) -> Outcome {
+fn timed(name: &str, step: fn() -> VerbResult) -> VerbResult {
     eprintln!("ci: {name}");
     let begun = Instant::now();
     let outcome = step();

@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::npm;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::shell::{cargo, has, output, path_folders, run as sh, works};
-use crate::stop::{Outcome, Stop};
-use crate::test::cluster::Cluster;
+use crate::stop::{VerbError, VerbResult};
+use crate::test::cluster::PostgresCluster;
 use crate::test::{detach, terminals, tools};
 
 /// The verb's name, which a detached process is started with again.
 pub(crate) const CLIENTS: &str = "clients";
 
 /// A package of npm's registry, in the version the adapters were measured with.
-struct Package {
+struct NpmPackage {
     /// The name of the client, and of the module with its tests.
     name: &'static str,
     package: &'static str,
@@ -28,40 +28,40 @@ struct Package {
 }
 
 /// Newer than most systems have; Gemini CLI needs it.
-const NODE: Package = Package {
+const NODE: NpmPackage = NpmPackage {
     name: "node",
     package: "node-{system}",
     version: "22.23.3",
     program: "node-{system}/bin/node",
 };
 
-const PACKAGES: &[Package] = &[
-    Package {
+const PACKAGES: &[NpmPackage] = &[
+    NpmPackage {
         name: "claude-code",
         package: "@anthropic-ai/claude-code",
         version: "2.1.325",
         program: "@anthropic-ai/claude-code-{system}/claude",
     },
-    Package {
+    NpmPackage {
         name: "codex",
         package: "@openai/codex",
         version: "0.166.0",
         program: "@openai/codex-{system}/vendor/{target}/bin/codex",
     },
-    Package {
+    NpmPackage {
         name: "gemini",
         package: "@google/gemini-cli",
         version: "0.61.0",
         program: ".bin/gemini",
     },
-    Package {
+    NpmPackage {
         name: "opencode",
         package: "opencode-ai",
         version: "1.18.33",
         program: "opencode-{system}/bin/opencode",
     },
     // No client, but a test suite for servers.
-    Package {
+    NpmPackage {
         name: "conformance",
         package: "@modelcontextprotocol/conformance",
         version: "0.2.0-alpha.12",
@@ -69,14 +69,14 @@ const PACKAGES: &[Package] = &[
     },
 ];
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     choose(words)?;
     // The tests play people, and sayso takes no verdict from below an agent.
     detach::unless_alone(CLIENTS, words)
 }
 
 /// Runs the tests in this process's own environment.
-pub(crate) fn here(words: &[String]) -> Outcome {
+pub(crate) fn here(words: &[String]) -> VerbResult {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
     let chosen = choose(words)?;
@@ -91,7 +91,7 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     if !missing.is_empty() {
         return Err(untested(&missing));
     }
-    let cluster = Cluster::start(&xtask, &tools::ensure()?)?;
+    let cluster = PostgresCluster::start(&xtask, &tools::ensure()?)?;
     let mut tests = runner(&chosen);
     tests.env("SAYSO_TEST_PG", cluster.url()).env("SAYSO_TEST_NODE", nodes);
     tests.env(terminals::FOLDER, terminals::ensure()?);
@@ -102,21 +102,21 @@ pub(crate) fn here(words: &[String]) -> Outcome {
 }
 
 /// Returns the clients of these names; all of them when none is named.
-fn choose(words: &[String]) -> Outcome<Vec<&'static Package>> {
+fn choose(words: &[String]) -> VerbResult<Vec<&'static NpmPackage>> {
     let known: Vec<_> = PACKAGES.iter().map(|package| package.name).collect();
     if let Some(word) = words.iter().find(|word| !known.contains(&word.as_str())) {
         let known = known.join(", ");
-        return Err(Stop::usage(format!("no client `{word}`; there are {known}")));
+        return Err(VerbError::usage(format!("no client `{word}`; there are {known}")));
     }
     let is_chosen =
-        |package: &&Package| words.is_empty() || words.iter().any(|w| w == package.name);
+        |package: &&NpmPackage| words.is_empty() || words.iter().any(|w| w == package.name);
     Ok(PACKAGES.iter().filter(is_chosen).collect())
 }
 
-type Missing = Vec<(&'static str, Stop)>;
+type MissingClients = Vec<(&'static str, VerbError)>;
 
 /// Returns the programs of these clients, and those that cannot be installed with the reason.
-fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) {
+fn ensure(chosen: &[&'static NpmPackage], nodes: &Path) -> (Vec<PathBuf>, MissingClients) {
     let (mut programs, mut missing) = (vec![], vec![]);
     for package in chosen {
         match package.ensure(Some(nodes)) {
@@ -128,20 +128,20 @@ fn ensure(chosen: &[&'static Package], nodes: &Path) -> (Vec<PathBuf>, Missing) 
 }
 
 /// Builds the error that nothing was tested, and why.
-fn untested(missing: &[(&str, Stop)]) -> Stop {
+fn untested(missing: &[(&str, VerbError)]) -> VerbError {
     let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
     let whys: Vec<_> = missing.iter().map(|(_, stop)| stop.text.as_str()).collect();
     format!("{}\nnothing was tested: there is no {}", whys.join("\n"), names.join(", ")).into()
 }
 
-impl Package {
+impl NpmPackage {
     /// Returns the variable that tells the tests where it is.
     fn variable(&self) -> String {
         format!("SAYSO_TEST_{}", self.name.to_uppercase().replace('-', "_"))
     }
 
     /// Returns its program, installed unless it exists, and checked to start.
-    fn ensure(&self, nodes: Option<&Path>) -> Outcome<PathBuf> {
+    fn ensure(&self, nodes: Option<&Path>) -> VerbResult<PathBuf> {
         let (package, file) = (in_full(self.package)?, in_full(self.program)?);
         let folder = npm::ensure(self.name, &package, self.version, &file)?;
         let program = folder.join("node_modules").join(file);
@@ -154,9 +154,9 @@ impl Package {
         }
     }
 
-    fn check(&self, program: &Path, nodes: Option<&Path>) -> Outcome {
+    fn check(&self, program: &Path, nodes: Option<&Path>) -> VerbResult {
         // Some create a home folder even when only asked for their version.
-        let home = Scratch::below(&env::temp_dir())?;
+        let home = ScratchFolder::below(&env::temp_dir())?;
         let path = nodes.map(Path::to_path_buf).into_iter().chain(path_folders());
         let mut command = Command::new(program);
         command.arg("--version").env_clear().env("HOME", home.path());
@@ -174,7 +174,7 @@ impl Package {
 }
 
 /// Returns a name or path with this machine's system in it.
-fn in_full(text: &str) -> Outcome<String> {
+fn in_full(text: &str) -> VerbResult<String> {
     let (system, target) = match (env::consts::OS, env::consts::ARCH) {
         ("linux", "x86_64") => ("linux-x64", "x86_64-unknown-linux-musl"),
         ("linux", "aarch64") => ("linux-arm64", "aarch64-unknown-linux-musl"),
@@ -184,12 +184,12 @@ fn in_full(text: &str) -> Outcome<String> {
 }
 
 /// Returns nextest, or cargo's own runner where nextest is not installed.
-fn runner(chosen: &[&Package]) -> Command {
+fn runner(chosen: &[&NpmPackage]) -> Command {
     let is_nextest = works(&mut cargo(&["nextest", "--version"]));
     let mut command = cargo(if is_nextest { &["nextest", "run"] } else { &["test"] });
     command.args(["--locked", "--package", "sayso", "--test", "e2e", "--no-fail-fast"]);
     command.args(if is_nextest { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
-    let module = |package: &&Package| format!("clients::{}::", package.name.replace('-', "_"));
+    let module = |package: &&NpmPackage| format!("clients::{}::", package.name.replace('-', "_"));
     command.args(chosen.iter().map(module));
     command
 }

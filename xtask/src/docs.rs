@@ -17,9 +17,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::shell::output;
-use crate::stage::{self, Ran, Running, Stage};
-use crate::stop::{Outcome, Stop};
-use crate::test::cluster::Cluster;
+use crate::stage::{self, BackgroundCommand, ShownOutput, TestStage};
+use crate::stop::{VerbError, VerbResult};
+use crate::test::cluster::PostgresCluster;
 use crate::test::{detach, tools};
 
 /// The verb's name, which a detached process is started with again.
@@ -32,29 +32,35 @@ const FOLDERS: &[&str] = &["docs/guide", "docs/concepts"];
 const PERSON: &str = "ann";
 const DATABASE: &str = "postgres://ann@db.example/sayso";
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     detach::unless_alone(DOCS, words)
 }
 
 /// Runs the pages in this process's own environment.
-pub(crate) fn here(words: &[String]) -> Outcome {
+pub(crate) fn here(words: &[String]) -> VerbResult {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
     let pages = if words.is_empty() { pages()? } else { words.to_vec() };
-    let pages: Vec<Page> = pages.iter().map(|path| Page::read(path)).collect::<Outcome<_>>()?;
+    let pages: Vec<DocsPage> =
+        pages.iter().map(|path| DocsPage::read(path)).collect::<VerbResult<_>>()?;
     let program = stage::build()?;
     let needs_server = pages.iter().any(|page| page.names(DATABASE));
     let server = match needs_server {
-        true => Some(Cluster::start(&xtask, &tools::ensure()?)?),
+        true => Some(PostgresCluster::start(&xtask, &tools::ensure()?)?),
         false => None,
     };
     let user = output(Command::new("id").arg("-un"))?.trim().to_owned();
     let mut count = 0;
     for page in pages.iter().filter(|page| !page.steps.is_empty()) {
         let url = server.as_ref().map(|server| server.url().to_owned());
-        let stand_ins = StandIns { url, user: user.clone(), handles: BTreeMap::new() };
-        Session { stage: Stage::new(&program, false)?, stand_ins, running: vec![], code: 0 }
-            .play(page)?;
+        let stand_ins = PagePlaceholders { url, user: user.clone(), handles: BTreeMap::new() };
+        PageSession {
+            stage: TestStage::new(&program, false)?,
+            stand_ins,
+            running: vec![],
+            code: 0,
+        }
+        .play(page)?;
         eprintln!("docs: {}: {} command lines", page.path, page.steps.len());
         count += page.steps.len();
     }
@@ -64,10 +70,11 @@ pub(crate) fn here(words: &[String]) -> Outcome {
     }
 }
 
-fn pages() -> Outcome<Vec<String>> {
+fn pages() -> VerbResult<Vec<String>> {
     let mut pages = vec![FRONT.to_owned()];
     for folder in FOLDERS {
-        let entries = fs::read_dir(folder).map_err(|e| Stop::from(format!("{folder}: {e}")))?;
+        let entries =
+            fs::read_dir(folder).map_err(|e| VerbError::from(format!("{folder}: {e}")))?;
         let names = entries.flatten().map(|entry| entry.path().to_string_lossy().into_owned());
         pages.extend(names.filter(|name| name.ends_with(".md")));
     }
@@ -76,25 +83,26 @@ fn pages() -> Outcome<Vec<String>> {
 }
 
 /// A page with its command lines.
-struct Page {
+struct DocsPage {
     path: String,
-    steps: Vec<Step>,
+    steps: Vec<DocsStep>,
 }
 
 /// One command line, its line number, and its expected output.
 #[derive(Debug, PartialEq)]
-struct Step {
+struct DocsStep {
     number: usize,
     line: String,
     prints: Vec<String>,
 }
 
-impl Page {
-    fn read(path: &str) -> Outcome<Page> {
-        let text =
-            fs::read_to_string(Path::new(path)).map_err(|e| Stop::from(format!("{path}: {e}")))?;
-        let steps = steps(&text).map_err(|at| Stop::from(format!("{path}:{at}: no command")))?;
-        Ok(Page { path: path.into(), steps })
+impl DocsPage {
+    fn read(path: &str) -> VerbResult<DocsPage> {
+        let text = fs::read_to_string(Path::new(path))
+            .map_err(|e| VerbError::from(format!("{path}: {e}")))?;
+        let steps =
+            steps(&text).map_err(|at| VerbError::from(format!("{path}:{at}: no command")))?;
+        Ok(DocsPage { path: path.into(), steps })
     }
 
     fn names(&self, what: &str) -> bool {
@@ -103,15 +111,15 @@ impl Page {
 }
 
 /// Returns the steps of a page, or the line that belongs to none.
-fn steps(text: &str) -> Result<Vec<Step>, usize> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(text: &str) -> Result<Vec<DocsStep>, usize> {
+    let mut steps: Vec<DocsStep> = Vec::new();
     let mut inside = false;
     let mut begun = false;
     for (index, line) in text.lines().enumerate() {
         if line.starts_with("```") {
             (inside, begun) = (!inside && line == "```console", false);
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
-            steps.push(Step { number: index + 1, line: command.into(), prints: vec![] });
+            steps.push(DocsStep { number: index + 1, line: command.into(), prints: vec![] });
             begun = true;
         } else if inside {
             let step = steps.last_mut().filter(|_| begun).ok_or(index + 1)?;
@@ -122,25 +130,29 @@ fn steps(text: &str) -> Result<Vec<Step>, usize> {
 }
 
 /// The execution of a page.
-struct Session {
-    stage: Stage,
-    stand_ins: StandIns,
-    running: Vec<Running>,
+struct PageSession {
+    stage: TestStage,
+    stand_ins: PagePlaceholders,
+    running: Vec<BackgroundCommand>,
     code: i32,
 }
 
-impl Session {
-    fn play(mut self, page: &Page) -> Outcome {
+impl PageSession {
+    fn play(mut self, page: &DocsPage) -> VerbResult {
         for (at, step) in page.steps.iter().enumerate() {
             let ran = self.run(&step.line)?;
             let asks_for_code = page.steps.get(at + 1).is_some_and(|next| next.line == "echo $?");
             if ran.code != 0 && !asks_for_code {
-                return Err(astray(page, step, &format!("ended with {}:\n{}", ran.code, ran.text)));
+                return Err(mismatch(
+                    page,
+                    step,
+                    &format!("ended with {}:\n{}", ran.code, ran.text),
+                ));
             }
             self.code = ran.code;
             let printed = self.stand_ins.as_shown(&ran.text);
             if !self.stand_ins.take(&step.prints, &printed) {
-                return Err(astray(page, step, &format!("printed:\n{printed}")));
+                return Err(mismatch(page, step, &format!("printed:\n{printed}")));
             }
         }
         match self.running.is_empty() {
@@ -151,42 +163,42 @@ impl Session {
         }
     }
 
-    fn run(&mut self, line: &str) -> Outcome<Ran> {
+    fn run(&mut self, line: &str) -> VerbResult<ShownOutput> {
         let real = self.stand_ins.as_typed(line);
         if let Some(real) = real.strip_suffix(" &") {
             self.running.push(self.stage.start(None, real)?);
-            return Ok(Ran { code: 0, text: String::new() });
+            return Ok(ShownOutput { code: 0, text: String::new() });
         }
         match line {
             "wait" => {
-                let mut all = Ran { code: 0, text: String::new() };
+                let mut all = ShownOutput { code: 0, text: String::new() };
                 for running in self.running.drain(..) {
                     let ran = running.end()?;
-                    all = Ran { code: ran.code, text: all.text + &ran.text };
+                    all = ShownOutput { code: ran.code, text: all.text + &ran.text };
                 }
                 Ok(all)
             }
-            "echo $?" => Ok(Ran { code: 0, text: self.code.to_string() }),
+            "echo $?" => Ok(ShownOutput { code: 0, text: self.code.to_string() }),
             _ => self.stage.at_terminal(&real),
         }
     }
 }
 
-fn astray(page: &Page, step: &Step, what: &str) -> Stop {
+fn mismatch(page: &DocsPage, step: &DocsStep, what: &str) -> VerbError {
     let said = step.prints.join("\n");
-    let Step { number, line, .. } = step;
+    let DocsStep { number, line, .. } = step;
     format!("{}:{number}: `{line}` {what}\n--- the page says:\n{said}", page.path).into()
 }
 
 /// The placeholders of the pages and the real values.
-struct StandIns {
+struct PagePlaceholders {
     url: Option<String>,
     user: String,
     /// The handles of the page, and those they stand for.
     handles: BTreeMap<String, String>,
 }
 
-impl StandIns {
+impl PagePlaceholders {
     /// Returns a line of a page with the real values.
     fn as_typed(&self, line: &str) -> String {
         let line = match &self.url {
@@ -216,7 +228,7 @@ impl StandIns {
         found.map(|handles| self.handles = handles).is_some()
     }
 
-    fn compare(&self, says: &str, printed: &str) -> Option<Handles> {
+    fn compare(&self, says: &str, printed: &str) -> Option<HandleMap> {
         let lines =
             |text: &'_ str| text.trim_end().lines().map(|l| l.trim_end().to_owned()).collect();
         let (says, printed): (Vec<String>, Vec<String>) = (lines(says), lines(printed));
@@ -237,10 +249,10 @@ fn squeezed(text: &str) -> String {
     text.lines().map(words).collect::<Vec<_>>().join("\n")
 }
 
-type Handles = BTreeMap<String, String>;
+type HandleMap = BTreeMap<String, String>;
 
 /// Compares lines; returns the handles as they are then known.
-fn fits(says: &[String], printed: &[String], handles: &Handles) -> Option<Handles> {
+fn fits(says: &[String], printed: &[String], handles: &HandleMap) -> Option<HandleMap> {
     let Some((first, says_then)) = says.split_first() else {
         return printed.is_empty().then(|| handles.clone());
     };
@@ -252,7 +264,7 @@ fn fits(says: &[String], printed: &[String], handles: &Handles) -> Option<Handle
 }
 
 /// Compares one line from left to right.
-fn line_fits(says: &str, printed: &str, handles: &Handles) -> Option<Handles> {
+fn line_fits(says: &str, printed: &str, handles: &HandleMap) -> Option<HandleMap> {
     if let Some(then) = says.strip_prefix('…') {
         let mut ends = printed.char_indices().map(|(at, _)| at).chain([printed.len()]);
         return ends.find_map(|at| line_fits(then, &printed[at..], handles));
@@ -310,11 +322,11 @@ fn by_word(text: &str, with: impl Fn(&str) -> String) -> String {
 mod tests {
     use super::*;
 
-    fn stand_ins() -> StandIns {
-        StandIns { url: None, user: "root".into(), handles: Handles::new() }
+    fn stand_ins() -> PagePlaceholders {
+        PagePlaceholders { url: None, user: "root".into(), handles: HandleMap::new() }
     }
 
-    fn takes(stand_ins: &mut StandIns, says: &str, printed: &str) -> bool {
+    fn takes(stand_ins: &mut PagePlaceholders, says: &str, printed: &str) -> bool {
         stand_ins.take(&says.lines().map(Into::into).collect::<Vec<_>>(), printed)
     }
 

@@ -8,10 +8,10 @@ use std::env;
 use std::fs;
 use std::path::Path;
 
-use crate::checksums::{self, Difference};
-use crate::scratch::Scratch;
+use crate::checksums::{self, ChecksumDifference};
+use crate::scratch::ScratchFolder;
 use crate::shell::{cargo, run as sh};
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 const REFERENCE: &str = "docs/reference/";
 
@@ -19,13 +19,13 @@ const REFERENCE: &str = "docs/reference/";
 const API: &str = "api/";
 
 /// Files by path, relative to the folder they were read from.
-type Files = BTreeMap<String, Vec<u8>>;
+type FileMap = BTreeMap<String, Vec<u8>>;
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     let check = match words {
         [] => false,
         [word] if word == "--check" => true,
-        _ => return Err(Stop::usage("usage: cargo xtask generate [--check]")),
+        _ => return Err(VerbError::usage("usage: cargo xtask generate [--check]")),
     };
     let made = reference()?;
     let mut kept = read(Path::new(REFERENCE))?;
@@ -48,15 +48,15 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 /// A change to one file. No content means that the file is removed.
 #[derive(Debug, PartialEq)]
-struct Change {
+struct FileChange {
     path: String,
     what: String,
     content: Option<Vec<u8>>,
 }
 
 /// Returns the reference as the program writes it today.
-fn reference() -> Outcome<Files> {
-    let scratch = Scratch::below(&env::temp_dir())?;
+fn reference() -> VerbResult<FileMap> {
+    let scratch = ScratchFolder::below(&env::temp_dir())?;
     let generator = ["run", "--quiet", "--locked", "--package", "sayso", "--", "__generate"];
     sh(cargo(&generator).arg(scratch.path()))?;
     let made = read(scratch.path())?;
@@ -66,16 +66,16 @@ fn reference() -> Outcome<Files> {
     Ok(made)
 }
 
-fn compare(made: &Files, kept: &Files) -> Vec<Change> {
+fn compare(made: &FileMap, kept: &FileMap) -> Vec<FileChange> {
     let wanted = made.iter().filter_map(|(name, content)| {
         let what = match kept.get(name) {
             Some(old) if old == content => return None,
             Some(old) => first_difference(old, content),
             None => "is missing".into(),
         };
-        Some(Change { path: place(name), what, content: Some(content.clone()) })
+        Some(FileChange { path: place(name), what, content: Some(content.clone()) })
     });
-    let stale = kept.keys().filter(|name| !made.contains_key(*name)).map(|name| Change {
+    let stale = kept.keys().filter(|name| !made.contains_key(*name)).map(|name| FileChange {
         path: place(name),
         what: "is not generated any more".into(),
         content: None,
@@ -108,13 +108,15 @@ fn first_difference(old: &[u8], new: &[u8]) -> String {
 }
 
 /// Adds lines for new files only. A changed migration is refused by `tidy`, and never accepted here.
-fn checksum_changes() -> Outcome<Option<Change>> {
+fn checksum_changes() -> VerbResult<Option<FileChange>> {
     let mut files = read(Path::new(checksums::FOLDER))?;
     let list = files.remove(checksums::LIST).unwrap_or_default();
     let list = String::from_utf8_lossy(&list);
     let differences = checksums::compare(&list, &files);
     for difference in &differences {
-        if let Difference::Changed { name, .. } | Difference::Gone { name, .. } = difference {
+        if let ChecksumDifference::Changed { name, .. } | ChecksumDifference::Gone { name, .. } =
+            difference
+        {
             eprintln!(
                 "{}{name}: its line in {} is kept as it is",
                 checksums::FOLDER,
@@ -123,20 +125,20 @@ fn checksum_changes() -> Outcome<Option<Change>> {
         }
     }
     let extended = checksums::extended(&list, &differences);
-    Ok((extended != list).then(|| Change {
+    Ok((extended != list).then(|| FileChange {
         path: format!("{}{}", checksums::FOLDER, checksums::LIST),
         what: "lacks lines for new migrations".into(),
         content: Some(extended.into_bytes()),
     }))
 }
 
-fn apply(changes: &[Change]) -> Outcome {
-    for Change { path, content, .. } in changes {
+fn apply(changes: &[FileChange]) -> VerbResult {
+    for FileChange { path, content, .. } in changes {
         let written = match content {
             Some(content) => write(Path::new(path), content),
             None => fs::remove_file(path),
         };
-        written.map_err(|e| Stop::from(format!("{path}: {e}")))?;
+        written.map_err(|e| VerbError::from(format!("{path}: {e}")))?;
         eprintln!("{path}: {}", if content.is_some() { "written" } else { "removed" });
     }
     Ok(())
@@ -150,8 +152,8 @@ fn write(path: &Path, content: &[u8]) -> std::io::Result<()> {
 }
 
 /// Reads all files below a folder; none when there is no such folder.
-fn read(folder: &Path) -> Outcome<Files> {
-    let mut files = Files::new();
+fn read(folder: &Path) -> VerbResult<FileMap> {
+    let mut files = FileMap::new();
     let mut left = vec![folder.to_path_buf()];
     while let Some(path) = left.pop() {
         if path.is_dir() {
@@ -170,7 +172,7 @@ fn read(folder: &Path) -> Outcome<Files> {
 mod tests {
     use super::*;
 
-    fn files(all: &[(&str, &str)]) -> Files {
+    fn files(all: &[(&str, &str)]) -> FileMap {
         all.iter().map(|(name, text)| ((*name).into(), text.as_bytes().to_vec())).collect()
     }
 
@@ -196,9 +198,9 @@ mod tests {
 
     #[test]
     fn a_folder_is_read_with_everything_below_it_and_written_back() {
-        let scratch = Scratch::below(&env::temp_dir()).unwrap();
+        let scratch = ScratchFolder::below(&env::temp_dir()).unwrap();
         write(&scratch.path().join("deep/er/page.md"), b"text").unwrap();
         assert_eq!(read(scratch.path()).unwrap(), files(&[("deep/er/page.md", "text")]));
-        assert_eq!(read(&scratch.path().join("nowhere")).unwrap(), Files::new());
+        assert_eq!(read(&scratch.path().join("nowhere")).unwrap(), FileMap::new());
     }
 }

@@ -1,9 +1,9 @@
 //! `cargo xtask help`: the verbs, one line each.
 
 use crate::VERBS;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
-pub(crate) fn run(_: &[String]) -> Outcome {
+pub(crate) fn run(_: &[String]) -> VerbResult {
     println!("{}", text());
     Ok(())
 }

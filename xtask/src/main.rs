@@ -22,62 +22,70 @@ mod tidy;
 
 use std::process::ExitCode;
 
-use stop::{Outcome, Stop};
+use stop::{VerbError, VerbResult};
 
 /// A verb: its name, the line `help` shows, and its function of the remaining words.
-struct Verb {
+struct XtaskCommand {
     name: &'static str,
     line: &'static str,
-    run: fn(&[String]) -> Outcome,
+    run: fn(&[String]) -> VerbResult,
 }
 
-const VERBS: &[Verb] = &[
-    Verb { name: "lint", line: "formatting and clippy, warnings are errors", run: lint::run },
-    Verb {
+const VERBS: &[XtaskCommand] = &[
+    XtaskCommand {
+        name: "lint",
+        line: "formatting and clippy, warnings are errors",
+        run: lint::run,
+    },
+    XtaskCommand {
         name: "tidy",
         line: "the structure: edges, map, error pages, migrations",
         run: tidy::run,
     },
-    Verb {
+    XtaskCommand {
         name: "generate",
         line: "write docs/reference and new migration checksums; --check only compares",
         run: generate::run,
     },
-    Verb {
+    XtaskCommand {
         name: "test",
         line: "install and start what the tests need, run them all; arguments go to the runner",
         run: test::run,
     },
-    Verb {
+    XtaskCommand {
         name: docs::DOCS,
         line: "run every command line the pages show; names of pages choose among them",
         run: docs::run,
     },
-    Verb {
+    XtaskCommand {
         name: clients::CLIENTS,
         line: "install real clients and let them work against a scripted model; names choose among them",
         run: clients::run,
     },
-    Verb {
+    XtaskCommand {
         name: bench::BENCH,
         line: "figures beside floors and peers; names choose among them",
         run: bench::run,
     },
-    Verb {
+    XtaskCommand {
         name: "ci",
         line: "everything a change has to pass, the quick checks first",
         run: ci::run,
     },
-    Verb { name: "help", line: "this list", run: help::run },
+    XtaskCommand { name: "help", line: "this list", run: help::run },
 ];
 
 /// Internal verbs: steps of other verbs that need a process of their own.
-const INNER: &[Verb] = &[
-    Verb { name: test::detach::FORK, line: "", run: test::detach::fork },
-    Verb { name: test::detach::DETACHED, line: "", run: test::detach::detached },
-    Verb { name: test::terminals::IN_TERMINAL, line: "", run: test::terminals::in_terminal },
-    Verb { name: test::cluster::KEEP, line: "", run: test::cluster::keep },
-    Verb { name: probe::PROBE, line: "", run: probe::run },
+const INNER: &[XtaskCommand] = &[
+    XtaskCommand { name: test::detach::FORK, line: "", run: test::detach::fork },
+    XtaskCommand { name: test::detach::DETACHED, line: "", run: test::detach::detached },
+    XtaskCommand {
+        name: test::terminals::IN_TERMINAL,
+        line: "",
+        run: test::terminals::in_terminal,
+    },
+    XtaskCommand { name: test::cluster::KEEP, line: "", run: test::cluster::keep },
+    XtaskCommand { name: probe::PROBE, line: "", run: probe::run },
 ];
 
 fn main() -> ExitCode {
@@ -103,9 +111,9 @@ fn at_terminal(words: &[String]) -> ExitCode {
     }
 }
 
-fn dispatch(name: &str, words: &[String]) -> Outcome {
+fn dispatch(name: &str, words: &[String]) -> VerbResult {
     match VERBS.iter().chain(INNER).find(|verb| verb.name == name) {
         Some(verb) => (verb.run)(words),
-        None => Err(Stop::usage(format!("no verb `{name}`\n\n{}", help::text()))),
+        None => Err(VerbError::usage(format!("no verb `{name}`\n\n{}", help::text()))),
     }
 }

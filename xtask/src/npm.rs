@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::shell::output;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// Returns the folder of a package, installed unless `file` exists below its `node_modules`.
-pub(crate) fn ensure(name: &str, package: &str, version: &str, file: &str) -> Outcome<PathBuf> {
+pub(crate) fn ensure(name: &str, package: &str, version: &str, file: &str) -> VerbResult<PathBuf> {
     let folder = cache()?.join(format!("{name}-{version}"));
     if !folder.join("node_modules").join(file).is_file() {
         install(&folder, &format!("{package}@{version}"))?;
@@ -19,10 +19,10 @@ pub(crate) fn ensure(name: &str, package: &str, version: &str, file: &str) -> Ou
 }
 
 /// Installs it in a scratch folder first: a package in the cache is always complete.
-fn install(folder: &Path, what: &str) -> Outcome {
+fn install(folder: &Path, what: &str) -> VerbResult {
     let cache = cache()?;
     fs::create_dir_all(&cache)?;
-    let scratch = Scratch::below(&cache)?;
+    let scratch = ScratchFolder::below(&cache)?;
     let new = scratch.path().join("new");
     fs::create_dir(&new)?;
     fs::write(new.join("package.json"), "{\"private\": true}\n")?;
@@ -38,7 +38,7 @@ fn install(folder: &Path, what: &str) -> Outcome {
 }
 
 /// Returns the cache folder for packages.
-fn cache() -> Outcome<PathBuf> {
+fn cache() -> VerbResult<PathBuf> {
     let given = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || given("HOME").map(|home| home.join(".cache"));
     let cache = given("XDG_CACHE_HOME").or_else(home);

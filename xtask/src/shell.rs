@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 /// Changes to the repository's root, so that every path in xtask can be relative to it.
-pub(crate) fn enter_root() -> Outcome {
+pub(crate) fn enter_root() -> VerbResult {
     // Cargo's value of this run comes first: a binary in a shared target folder may have been built from another
     // clone.
     let xtask = env::var_os("CARGO_MANIFEST_DIR")
@@ -35,7 +35,7 @@ pub(crate) fn cargo(words: &[&str]) -> Command {
 }
 
 /// Shows a command, runs it, and passes its exit code on.
-pub(crate) fn run(command: &mut Command) -> Outcome {
+pub(crate) fn run(command: &mut Command) -> VerbResult {
     eprintln!("$ {}", spell(command));
     // No stdin: no command may wait for a key, and a detached run keeps its lifeline there.
     let status = command.stdin(Stdio::null()).status().map_err(|e| failed(command, &e))?;
@@ -43,11 +43,11 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
         return Ok(());
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Err(Stop { code, text: format!("`{}` failed: {status}", spell(command)) })
+    Err(VerbError { code, text: format!("`{}` failed: {status}", spell(command)) })
 }
 
 /// Runs a command and returns its stdout; its output comes with the error.
-pub(crate) fn output(command: &mut Command) -> Outcome<String> {
+pub(crate) fn output(command: &mut Command) -> VerbResult<String> {
     let output = command.stdin(Stdio::null()).output().map_err(|e| failed(command, &e))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -72,7 +72,7 @@ pub(crate) fn has(program: &str) -> bool {
     path_folders().iter().any(|folder| folder.join(program).is_file())
 }
 
-fn failed(command: &Command, error: &std::io::Error) -> Stop {
+fn failed(command: &Command, error: &std::io::Error) -> VerbError {
     format!("`{}` could not be started: {error}", spell(command)).into()
 }
 

@@ -12,9 +12,9 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::shell::{cargo, output, run as sh};
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 use crate::test::terminals;
 
 /// The working folder; a space made there has its name.
@@ -31,34 +31,34 @@ const EDITOR: &str = "#!/bin/sh\necho 'Use JWT tokens.' >> \"$1\"\n";
 const END_MAX: Duration = Duration::from_secs(20);
 
 /// A folder with the program on its path; removed on drop.
-pub(crate) struct Stage {
-    scratch: Scratch,
+pub(crate) struct TestStage {
+    scratch: ScratchFolder,
     colour: bool,
 }
 
 /// The exit code and output of a command line.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ShownOutput {
     pub(crate) code: i32,
     /// All it printed, as a person sees it: both streams, no carriage returns.
     pub(crate) text: String,
 }
 
 /// Builds the program and returns its path.
-pub(crate) fn build() -> Outcome<PathBuf> {
+pub(crate) fn build() -> VerbResult<PathBuf> {
     sh(&mut cargo(&["build", "--quiet", "--locked", "--package", "sayso"]))?;
     let words = ["metadata", "--no-deps", "--format-version", "1", "--locked"];
     let metadata: serde_json::Value = serde_json::from_str(&output(&mut cargo(&words))?)
-        .map_err(|e| Stop::from(format!("cargo metadata: {e}")))?;
+        .map_err(|e| VerbError::from(format!("cargo metadata: {e}")))?;
     let target = metadata["target_directory"].as_str().unwrap_or("target");
     Ok(Path::new(target).join("debug/sayso"))
 }
 
-impl Stage {
+impl TestStage {
     /// Makes a fresh folder with the program on its path.
-    pub(crate) fn new(program: &Path, colour: bool) -> Outcome<Stage> {
-        let scratch = Scratch::below(&env::temp_dir())?;
-        let stage = Stage { scratch, colour };
+    pub(crate) fn new(program: &Path, colour: bool) -> VerbResult<TestStage> {
+        let scratch = ScratchFolder::below(&env::temp_dir())?;
+        let stage = TestStage { scratch, colour };
         for folder in [stage.folder(), stage.programs(), stage.home()] {
             fs::create_dir(folder)?;
         }
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     /// Runs a command line at a terminal of its own, as a person types it. Prompts for a passphrase are answered.
-    pub(crate) fn at_terminal(&self, line: &str) -> Outcome<Ran> {
+    pub(crate) fn at_terminal(&self, line: &str) -> VerbResult<ShownOutput> {
         // A terminal without an emulator window has no width.
         let mut command = terminals::command(&format!("stty cols 100 rows 40; {line}"))?;
         let mut child = self
@@ -110,11 +110,11 @@ impl Stage {
         }
         // Typed a moment too early, it would have been echoed.
         let text = readable(&seen).replace(PASSPHRASE, "");
-        Ok(Ran { code: code(child.wait()?), text })
+        Ok(ShownOutput { code: code(child.wait()?), text })
     }
 
     /// Starts a command line without a terminal, and returns after its first line of output.
-    pub(crate) fn start(&self, token: Option<&str>, line: &str) -> Outcome<Running> {
+    pub(crate) fn start(&self, token: Option<&str>, line: &str) -> VerbResult<BackgroundCommand> {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("exec 2>&1; {line}")]);
         let mut child = self
@@ -123,7 +123,8 @@ impl Stage {
             .stdout(Stdio::piped())
             .spawn()?;
         let stdout = child.stdout.take().ok_or("a process without stdout")?;
-        let mut running = Running { child, stdout: BufReader::new(stdout), first: Vec::new() };
+        let mut running =
+            BackgroundCommand { child, stdout: BufReader::new(stdout), first: Vec::new() };
         running.stdout.read_until(b'\n', &mut running.first)?;
         Ok(running)
     }
@@ -147,15 +148,15 @@ impl Stage {
 }
 
 /// A process in the background.
-pub(crate) struct Running {
+pub(crate) struct BackgroundCommand {
     child: Child,
     stdout: BufReader<ChildStdout>,
     first: Vec<u8>,
 }
 
-impl Running {
+impl BackgroundCommand {
     /// Waits for its end, for a bounded time, and returns all it printed.
-    pub(crate) fn end(mut self) -> Outcome<Ran> {
+    pub(crate) fn end(mut self) -> VerbResult<ShownOutput> {
         let begun = Instant::now();
         let status = loop {
             // Its output is small and fits into the pipe, so it can end before we read it.
@@ -170,7 +171,7 @@ impl Running {
             thread::sleep(Duration::from_millis(5));
         };
         self.stdout.read_to_end(&mut self.first)?;
-        Ok(Ran { code: code(status), text: readable(&self.first) })
+        Ok(ShownOutput { code: code(status), text: readable(&self.first) })
     }
 }
 
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_stage_has_its_folder_and_an_exit_code() {
-        let stage = Stage::new(Path::new("/bin/true"), false).unwrap();
+        let stage = TestStage::new(Path::new("/bin/true"), false).unwrap();
         let ran = stage.start(Some("a.token"), "basename \"$PWD\"; exit 7").unwrap().end().unwrap();
         assert_eq!((ran.code, ran.text.as_str()), (7, "shop\n"));
         let ran = stage.start(Some("a.token"), "echo $SAYSO_TOKEN_FILE").unwrap().end().unwrap();

@@ -3,21 +3,21 @@
 use std::process::ExitCode;
 
 /// The result of every verb.
-pub(crate) type Outcome<T = ()> = Result<T, Stop>;
+pub(crate) type VerbResult<T = ()> = Result<T, VerbError>;
 
 /// The end of a verb that did not succeed.
 #[derive(Debug)]
-pub(crate) struct Stop {
+pub(crate) struct VerbError {
     /// The exit code of this process.
     pub(crate) code: u8,
     /// The message for the person; empty when it has been printed already.
     pub(crate) text: String,
 }
 
-impl Stop {
+impl VerbError {
     /// Builds the error for a wrong command line.
-    pub(crate) fn usage(text: impl Into<String>) -> Stop {
-        Stop { code: 2, text: text.into() }
+    pub(crate) fn usage(text: impl Into<String>) -> VerbError {
+        VerbError { code: 2, text: text.into() }
     }
 
     /// Prints the message on stderr and returns the exit code.
@@ -29,28 +29,28 @@ impl Stop {
     }
 }
 
-impl From<String> for Stop {
-    fn from(text: String) -> Stop {
-        Stop { code: 1, text }
+impl From<String> for VerbError {
+    fn from(text: String) -> VerbError {
+        VerbError { code: 1, text }
     }
 }
 
-impl From<&str> for Stop {
-    fn from(text: &str) -> Stop {
-        Stop::from(text.to_owned())
+impl From<&str> for VerbError {
+    fn from(text: &str) -> VerbError {
+        VerbError::from(text.to_owned())
     }
 }
 
-impl From<std::io::Error> for Stop {
-    fn from(error: std::io::Error) -> Stop {
-        Stop::from(error.to_string())
+impl From<std::io::Error> for VerbError {
+    fn from(error: std::io::Error) -> VerbError {
+        VerbError::from(error.to_string())
     }
 }
 
 /// Refuses words a verb does not know, so that a mistyped flag is never silently ignored.
-pub(crate) fn no_words(verb: &str, words: &[String]) -> Outcome {
+pub(crate) fn no_words(verb: &str, words: &[String]) -> VerbResult {
     match words.first() {
         None => Ok(()),
-        Some(word) => Err(Stop::usage(format!("`{verb}` takes no `{word}`"))),
+        Some(word) => Err(VerbError::usage(format!("`{verb}` takes no `{word}`"))),
     }
 }

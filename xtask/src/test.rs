@@ -10,24 +10,24 @@ use std::env;
 use std::process::Command;
 
 use crate::shell::{cargo, run as sh, works};
-use crate::stop::Outcome;
-use cluster::Cluster;
+use crate::stop::VerbResult;
+use cluster::PostgresCluster;
 
 /// The verb's name, which a detached process is started with again.
 pub(crate) const TEST: &str = "test";
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     // The tests simulate people, and sayso takes no verdict from below an agent.
     detach::unless_alone(TEST, words)
 }
 
 /// Runs the tests in this process's own environment.
-pub(crate) fn here(words: &[String]) -> Outcome {
+pub(crate) fn here(words: &[String]) -> VerbResult {
     // Before anything is built: a build may replace the file we were started from.
     let xtask = env::current_exe()?;
     let postgres = tools::ensure()?;
     let axe = tools::axe()?;
-    let cluster = Cluster::start(&xtask, &postgres)?;
+    let cluster = PostgresCluster::start(&xtask, &postgres)?;
     let people = terminals::ensure()?;
     if words.is_empty() {
         // First, so that the last lines are the summary of the real tests.
@@ -63,7 +63,7 @@ fn chooses_package(words: &[String]) -> bool {
     own.into_iter().any(|word| word.starts_with("-p") || word.starts_with("--package"))
 }
 
-fn with<'a>(command: &'a mut Command, cluster: &Cluster) -> &'a mut Command {
+fn with<'a>(command: &'a mut Command, cluster: &PostgresCluster) -> &'a mut Command {
     command.env("SAYSO_TEST_PG", cluster.url())
 }
 

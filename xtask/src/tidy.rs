@@ -20,12 +20,12 @@ mod words;
 
 use std::fmt;
 
-use crate::stop::{Outcome, no_words};
-use tree::Tree;
+use crate::stop::{VerbResult, no_words};
+use tree::SourceTree;
 
-type Check = (&'static str, fn(&Tree) -> Findings);
+type TidyCheck = (&'static str, fn(&SourceTree) -> CheckFindings);
 
-const CHECKS: &[Check] = &[
+const CHECKS: &[TidyCheck] = &[
     ("module docs", module_docs::check),
     ("edges between crates", edges::check),
     ("purity of core and policy", purity::check),
@@ -40,9 +40,9 @@ const CHECKS: &[Check] = &[
     ("commits with a scope", commits::check),
 ];
 
-pub(crate) fn run(words: &[String]) -> Outcome {
+pub(crate) fn run(words: &[String]) -> VerbResult {
     no_words("tidy", words)?;
-    let tree = Tree::read()?;
+    let tree = SourceTree::read()?;
     let mut count = 0;
     for (name, check) in CHECKS {
         let findings = check(&tree).or_vacuous(name);
@@ -61,12 +61,12 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 /// The problems that a check has found, and the number of places it looked at.
 #[derive(Debug, Default)]
-struct Findings {
+struct CheckFindings {
     seen: usize,
-    problems: Vec<Problem>,
+    problems: Vec<TidyProblem>,
 }
 
-impl Findings {
+impl CheckFindings {
     fn problem(
         &mut self,
         path: impl Into<String>,
@@ -75,10 +75,10 @@ impl Findings {
         fix: impl Into<String>,
     ) {
         let (path, what, fix) = (path.into(), what.into(), fix.into());
-        self.problems.push(Problem { path, line, what, fix });
+        self.problems.push(TidyProblem { path, line, what, fix });
     }
 
-    fn or_vacuous(mut self, name: &str) -> Findings {
+    fn or_vacuous(mut self, name: &str) -> CheckFindings {
         if self.seen == 0 {
             let fix = "bring back what it looks at, or teach the check where that is now";
             self.problem("xtask/src/tidy.rs", 1, format!("`{name}` found nothing to look at"), fix);
@@ -89,14 +89,14 @@ impl Findings {
 
 /// A problem: its place, what is wrong, and the fix.
 #[derive(Debug)]
-struct Problem {
+struct TidyProblem {
     path: String,
     line: usize,
     what: String,
     fix: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for TidyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}\n  fix: {}", self.path, self.line, self.what, self.fix)
     }
@@ -107,7 +107,11 @@ mod tests {
     use super::*;
 
     /// Runs one check on a made-up tree and compares `path:line: what` of each problem.
-    pub(super) fn expect(check: fn(&Tree) -> Findings, tree: &Tree, problems: &[&str]) {
+    pub(super) fn expect(
+        check: fn(&SourceTree) -> CheckFindings,
+        tree: &SourceTree,
+        problems: &[&str],
+    ) {
         let findings = check(tree);
         assert!(findings.seen > 0, "the check looked at nothing");
         let said: Vec<String> = findings.problems.iter().map(ToString::to_string).collect();
@@ -118,14 +122,14 @@ mod tests {
     #[test]
     fn no_check_passes_on_an_empty_tree() {
         for (name, check) in CHECKS {
-            let findings = check(&Tree::of(&[])).or_vacuous(name);
+            let findings = check(&SourceTree::of(&[])).or_vacuous(name);
             assert!(!findings.problems.is_empty(), "`{name}` passes on an empty tree");
         }
     }
 
     #[test]
     fn a_problem_names_file_line_what_and_fix() {
-        let mut findings = Findings::default();
+        let mut findings = CheckFindings::default();
         findings.problem("a.rs", 7, "is odd", "make it even");
         assert_eq!(findings.problems[0].to_string(), "a.rs:7: is odd\n  fix: make it even");
     }

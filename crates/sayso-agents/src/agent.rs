@@ -1,13 +1,13 @@
 //! The adapters for agent clients, and the start of an agent for one turn.
 
-use crate::live::{self, Live};
+use crate::live::{self, AgentProcess};
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
 /// A client that sayso can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Adapter {
+pub enum AgentAdapter {
     ClaudeCode,
     Codex,
     Gemini,
@@ -16,34 +16,39 @@ pub enum Adapter {
     Command,
 }
 
-impl Adapter {
-    pub const ALL: [Adapter; 5] =
-        [Adapter::ClaudeCode, Adapter::Codex, Adapter::Gemini, Adapter::Opencode, Adapter::Command];
+impl AgentAdapter {
+    pub const ALL: [AgentAdapter; 5] = [
+        AgentAdapter::ClaudeCode,
+        AgentAdapter::Codex,
+        AgentAdapter::Gemini,
+        AgentAdapter::Opencode,
+        AgentAdapter::Command,
+    ];
 
     /// Returns its name in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Adapter::ClaudeCode => "claude-code",
-            Adapter::Codex => "codex",
-            Adapter::Gemini => "gemini",
-            Adapter::Opencode => "opencode",
-            Adapter::Command => "command",
+            AgentAdapter::ClaudeCode => "claude-code",
+            AgentAdapter::Codex => "codex",
+            AgentAdapter::Gemini => "gemini",
+            AgentAdapter::Opencode => "opencode",
+            AgentAdapter::Command => "command",
         }
     }
 
     /// Returns the name of its usual program. A `command` has none: settings must name it.
     pub const fn program(self) -> &'static str {
         match self {
-            Adapter::ClaudeCode => "claude",
-            Adapter::Codex => "codex",
-            Adapter::Gemini => "gemini",
-            Adapter::Opencode => "opencode",
-            Adapter::Command => "",
+            AgentAdapter::ClaudeCode => "claude",
+            AgentAdapter::Codex => "codex",
+            AgentAdapter::Gemini => "gemini",
+            AgentAdapter::Opencode => "opencode",
+            AgentAdapter::Command => "",
         }
     }
 }
 
-impl fmt::Display for Adapter {
+impl fmt::Display for AgentAdapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -56,7 +61,7 @@ impl fmt::Display for Adapter {
 )]
 pub struct UnknownAdapter(pub String);
 
-impl FromStr for Adapter {
+impl FromStr for AgentAdapter {
     type Err = UnknownAdapter;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -66,9 +71,9 @@ impl FromStr for Adapter {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct AgentConfig {
     pub name: String,
-    pub adapter: Adapter,
+    pub adapter: AgentAdapter,
     /// The program, by name or path.
     pub program: String,
     /// The user's additional arguments, put where the client takes them.
@@ -82,7 +87,7 @@ pub struct Agent {
 
 /// One turn of an agent: the input of a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Turn<'a> {
+pub struct TurnInput<'a> {
     /// The working directory.
     pub folder: &'a Path,
     /// Further folders that it must be able to write, such as the one of the store. Only a client with a sandbox of
@@ -99,17 +104,17 @@ pub struct Turn<'a> {
     pub mark: &'a str,
 }
 
-impl Agent {
+impl AgentConfig {
     /// Starts the agent for one turn and sends it the prompt.
-    pub fn start(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
-        let mut live = self.stand_by(turn)?;
+    pub fn start(&self, turn: &TurnInput<'_>) -> Result<AgentProcess, StartError> {
+        let mut live = self.start_idle(turn)?;
         live.tell(turn.prompt);
         Ok(live)
     }
 
     /// Starts the agent's process without a prompt. From now on it can be found by its mark; it does nothing before
     /// it is [told](Live::tell) the prompt.
-    pub fn stand_by(&self, turn: &Turn<'_>) -> Result<Live, StartError> {
+    pub fn start_idle(&self, turn: &TurnInput<'_>) -> Result<AgentProcess, StartError> {
         if turn.session.is_some() && !self.can_resume() {
             return Err(StartError::CannotResume { agent: self.name.clone() });
         }
@@ -119,8 +124,11 @@ impl Agent {
     /// True if its sessions can be resumed.
     pub fn can_resume(&self) -> bool {
         match self.adapter {
-            Adapter::ClaudeCode | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => true,
-            Adapter::Command => !self.resume_args.is_empty(),
+            AgentAdapter::ClaudeCode
+            | AgentAdapter::Codex
+            | AgentAdapter::Gemini
+            | AgentAdapter::Opencode => true,
+            AgentAdapter::Command => !self.resume_args.is_empty(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The environment of agents: an allow-list of variables.
 
-use crate::agent::Adapter;
-use crate::marks::MARKERS;
+use crate::agent::AgentAdapter;
+use crate::agent_detection::MARKERS;
 
 /// The variables of every program: enough to run, to find its home and to reach the network.
 const COMMON: &[&str] = &[
@@ -31,12 +31,12 @@ const COMMON: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-impl Adapter {
+impl AgentAdapter {
     /// Returns the patterns of the variables that this client needs besides the common ones. Cloud credentials are
     /// not included: a user of a client that needs them names them in the settings.
     pub const fn lets_through(&self) -> &'static [&'static str] {
         match self {
-            Adapter::ClaudeCode => &[
+            AgentAdapter::ClaudeCode => &[
                 "ANTHROPIC_*",
                 "CLAUDE_*",
                 "API_TIMEOUT_MS",
@@ -45,9 +45,9 @@ impl Adapter {
                 "DISABLE_AUTOUPDATER",
                 "IS_SANDBOX",
             ],
-            Adapter::Codex => &["OPENAI_*", "CODEX_*"],
-            Adapter::Gemini => &["GEMINI_*", "GOOGLE_*"],
-            Adapter::Opencode => &[
+            AgentAdapter::Codex => &["OPENAI_*", "CODEX_*"],
+            AgentAdapter::Gemini => &["GEMINI_*", "GOOGLE_*"],
+            AgentAdapter::Opencode => &[
                 "OPENCODE_*",
                 "ANTHROPIC_API_KEY",
                 "OPENAI_API_KEY",
@@ -55,7 +55,7 @@ impl Adapter {
                 "GEMINI_API_KEY",
                 "GOOGLE_GENERATIVE_AI_API_KEY",
             ],
-            Adapter::Command => &[],
+            AgentAdapter::Command => &[],
         }
     }
 }
@@ -63,7 +63,7 @@ impl Adapter {
 /// True if a variable of ours may be passed to an agent of this adapter. `extra` are patterns from the settings; a
 /// pattern may end with `*`. The markers of an outer agent and the variables of sayso are never passed, even if the
 /// settings say so: the agent must be known by its own credential.
-pub fn allowed(name: &str, adapter: Adapter, extra: &[String]) -> bool {
+pub fn allowed(name: &str, adapter: AgentAdapter, extra: &[String]) -> bool {
     let is_mark = MARKERS.iter().any(|(marker, _)| *marker == name);
     if is_mark || name.starts_with("SAYSO_") {
         return false;
@@ -87,20 +87,20 @@ mod tests {
     fn an_agent_gets_what_it_needs_and_no_more() {
         let extra = ["MY_*".to_owned(), "EXACT".to_owned()];
         for (name, adapter, expected) in [
-            ("PATH", Adapter::Command, true),
-            ("LC_ALL", Adapter::Command, true),
-            ("https_proxy", Adapter::Codex, true),
-            ("ANTHROPIC_API_KEY", Adapter::ClaudeCode, true),
-            ("ANTHROPIC_API_KEY", Adapter::Opencode, true),
-            ("ANTHROPIC_API_KEY", Adapter::Codex, false),
-            ("CODEX_HOME", Adapter::Codex, true),
-            ("GEMINI_API_KEY", Adapter::Gemini, true),
-            ("AWS_SECRET_ACCESS_KEY", Adapter::ClaudeCode, false),
-            ("GITHUB_TOKEN", Adapter::ClaudeCode, false),
-            ("SSH_AUTH_SOCK", Adapter::Command, false),
-            ("MY_VARIABLE", Adapter::Command, true),
-            ("EXACT", Adapter::Command, true),
-            ("EXACTLY", Adapter::Command, false),
+            ("PATH", AgentAdapter::Command, true),
+            ("LC_ALL", AgentAdapter::Command, true),
+            ("https_proxy", AgentAdapter::Codex, true),
+            ("ANTHROPIC_API_KEY", AgentAdapter::ClaudeCode, true),
+            ("ANTHROPIC_API_KEY", AgentAdapter::Opencode, true),
+            ("ANTHROPIC_API_KEY", AgentAdapter::Codex, false),
+            ("CODEX_HOME", AgentAdapter::Codex, true),
+            ("GEMINI_API_KEY", AgentAdapter::Gemini, true),
+            ("AWS_SECRET_ACCESS_KEY", AgentAdapter::ClaudeCode, false),
+            ("GITHUB_TOKEN", AgentAdapter::ClaudeCode, false),
+            ("SSH_AUTH_SOCK", AgentAdapter::Command, false),
+            ("MY_VARIABLE", AgentAdapter::Command, true),
+            ("EXACT", AgentAdapter::Command, true),
+            ("EXACTLY", AgentAdapter::Command, false),
         ] {
             assert_eq!(allowed(name, adapter, &extra), expected, "{name} for {adapter}");
         }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_marks_of_an_outer_agent_and_our_own_variables_never_pass() {
         let everything = ["*".to_owned(), "SAYSO_TOKEN".to_owned()];
-        for adapter in Adapter::ALL {
+        for adapter in AgentAdapter::ALL {
             for (marker, _) in MARKERS {
                 assert!(!allowed(marker, adapter, &everything), "{marker} for {adapter}");
             }

@@ -1,29 +1,32 @@
 //! The agents: detecting them, starting them, and parsing their output.
 //!
-//! This crate knows no store, no HTTP and no person. An [`Agent`] is started for one [`Turn`]; the [`Live`] process
-//! emits events until it has [`Finished`]; [`signal::read`] parses its final message.
+//! This crate knows no store, no HTTP and no person. An [`AgentConfig`] is started for one [`TurnInput`]; the [`AgentProcess`] process
+//! emits events until it has [`FinishedTurn`]; [`final_message::read`] parses its final message.
 
 pub mod agent;
+pub mod agent_detection;
 mod clients;
-mod ear;
 pub mod environment;
-pub mod heard;
-mod limit;
+pub mod events;
+pub mod final_message;
 mod lines;
 pub mod live;
 mod log;
-pub mod marks;
-pub mod process;
-pub mod processes;
+mod output_parser;
+pub mod process_context;
+pub mod process_info;
+pub mod process_tree;
+mod rate_limit;
 pub mod scripted;
-pub mod signal;
-pub mod station;
-pub mod surroundings;
+pub mod session;
 
-pub use agent::{Adapter, Agent, StartError, Turn};
-pub use ear::readable;
+pub use agent::{AgentAdapter, AgentConfig, StartError, TurnInput};
 pub use environment::allowed;
-pub use heard::{Finished, Heard, Limit, Spent};
-pub use live::Live;
-pub use signal::{Request, Said};
-pub use station::{Backend, NudgeOutcome, PromptKind, Station, StationError, Stations, Where};
+pub use events::{AgentEvent, FinishedTurn, TokenUsage, UsageLimit};
+pub use final_message::{AgentQuestion, TurnResult};
+pub use live::AgentProcess;
+pub use output_parser::format_log_line;
+pub use session::{
+    AgentSessions, NudgeOutcome, PromptKind, SessionBackend, SessionError, SessionLocation,
+    SessionSpec,
+};

@@ -14,12 +14,12 @@ const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Splits a byte stream into lines.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     line: Vec<u8>,
     left_out: usize,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Adds bytes; every complete line is passed to `each`, with the number of bytes cut off.
     pub(crate) fn push(&mut self, mut piece: &[u8], mut each: impl FnMut(&[u8], usize)) {
         while let Some(end) = piece.iter().position(|byte| *byte == b'\n') {
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn lines_come_whole_whatever_the_pieces() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut got = vec![];
         for piece in ["one\ntw", "o\r\n\nth", "ree"] {
             lines.push(piece.as_bytes(), |line, _| got.push(line.to_vec()));
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_and_what_it_lacks_is_told() {
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         let mut got = vec![];
         for _ in 0..10 {
             lines.push(&vec![b'x'; 1024 * 1024], |_, _| panic!("no end of line yet"));

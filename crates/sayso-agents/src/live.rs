@@ -3,13 +3,13 @@
 //! Threads read its output at once, so an agent never blocks on us. The last thread waits for the exit, kills the
 //! processes left behind, and builds the result.
 
-use crate::agent::{Agent, StartError, Turn};
+use crate::agent::{AgentConfig, StartError, TurnInput};
 use crate::clients;
-use crate::ear::Ear;
-use crate::heard::{Finished, Heard, Spent};
-use crate::lines::{Lines, is_ready, read_pipe};
-use crate::log::Log;
-use crate::process::{MARK, Tree};
+use crate::events::{AgentEvent, FinishedTurn, TokenUsage};
+use crate::lines::{LineSplitter, is_ready, read_pipe};
+use crate::log::TurnLog;
+use crate::output_parser::OutputParser;
+use crate::process_tree::{MARK, ProcessTree};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -41,31 +41,31 @@ const DYING_MAX: Duration = Duration::from_secs(20);
 
 /// A running agent. Dropping it kills its whole process tree.
 #[derive(Debug)]
-pub struct Live {
-    tree: Tree,
-    shared: Arc<Shared>,
+pub struct AgentProcess {
+    tree: ProcessTree,
+    shared: Arc<SharedProcess>,
     /// The pipe for its prompt, until it is sent.
     stdin: Option<ChildStdin>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedProcess {
+    state: Mutex<ProcessState>,
     changed: Condvar,
-    log: Mutex<Log>,
+    log: Mutex<TurnLog>,
     /// Set when the reader threads should stop.
     unwanted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    heard: VecDeque<Heard>,
+struct ProcessState {
+    heard: VecDeque<AgentEvent>,
     /// True if the process was reaped; its PID may no longer be used.
     is_reaped: bool,
-    finished: Option<Finished>,
+    finished: Option<FinishedTurn>,
 }
 
-impl Live {
+impl AgentProcess {
     /// Sends the prompt, once.
     pub fn tell(&mut self, prompt: &str) {
         let Some(stdin) = self.stdin.take() else { return };
@@ -75,8 +75,8 @@ impl Live {
     }
 
     /// Returns the next event; none if there was none within `wait`, or if it [is over](Self::is_over).
-    pub fn next(&mut self, wait: Duration) -> Option<Heard> {
-        let is_quiet = |state: &State| state.heard.is_empty() && state.finished.is_none();
+    pub fn next(&mut self, wait: Duration) -> Option<AgentEvent> {
+        let is_quiet = |state: &ProcessState| state.heard.is_empty() && state.finished.is_none();
         self.shared.wait_while(wait, is_quiet).heard.pop_front()
     }
 
@@ -88,8 +88,8 @@ impl Live {
 
     /// Stops it and everything it started: with SIGTERM, and after `grace` with SIGKILL.
     pub fn stop(&mut self, grace: Duration) {
-        let is_running = |state: &State| state.finished.is_none();
-        if self.signal(Tree::ask_to_end) {
+        let is_running = |state: &ProcessState| state.finished.is_none();
+        if self.signal(ProcessTree::ask_to_end) {
             drop(self.shared.wait_while(grace, is_running));
         }
         // The thread that waits for the exit kills the rest of the tree.
@@ -99,7 +99,7 @@ impl Live {
     }
 
     /// Runs an action on the process tree while the PID of its leader cannot be reused.
-    fn signal(&self, action: impl Fn(&Tree)) -> bool {
+    fn signal(&self, action: impl Fn(&ProcessTree)) -> bool {
         let state = self.shared.state();
         if state.is_reaped {
             return state.finished.is_none();
@@ -110,7 +110,7 @@ impl Live {
     }
 
     /// Waits for the end of the turn and returns its result.
-    pub fn finish(self) -> Finished {
+    pub fn finish(self) -> FinishedTurn {
         let mut state = self.shared.state();
         loop {
             if let Some(finished) = &state.finished {
@@ -126,40 +126,41 @@ impl Live {
     }
 }
 
-impl Drop for Live {
+impl Drop for AgentProcess {
     fn drop(&mut self) {
         self.stop(Duration::ZERO);
     }
 }
 
-impl Shared {
+impl SharedProcess {
     /// A thread that panicked leaves a consistent state: each change is one step.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProcessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, TurnLog> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait_while(
         &self,
         wait: Duration,
-        mut until: impl FnMut(&State) -> bool,
-    ) -> MutexGuard<'_, State> {
+        mut until: impl FnMut(&ProcessState) -> bool,
+    ) -> MutexGuard<'_, ProcessState> {
         let waited = self.changed.wait_timeout_while(self.state(), wait, |state| until(state));
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Queues events. A caller that does not read them loses text and actions, and no other events.
-    fn pass_on(&self, heard: Vec<Heard>) {
+    fn queue_events(&self, heard: Vec<AgentEvent>) {
         if heard.is_empty() {
             return;
         }
         let mut state = self.state();
         state.heard.extend(heard);
         if state.heard.len() > HEARD_MAX {
-            let is_talk = |heard: &Heard| matches!(heard, Heard::Says(_) | Heard::Does(_));
+            let is_talk =
+                |heard: &AgentEvent| matches!(heard, AgentEvent::Says(_) | AgentEvent::Does(_));
             let mut surplus = state.heard.len() - HEARD_MAX / 2;
             state.heard.retain(|heard| {
                 let goes = surplus > 0 && is_talk(heard);
@@ -172,13 +173,13 @@ impl Shared {
 }
 
 /// Starts an agent for one turn. It waits for its prompt.
-pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> {
-    let log = Log::open(turn.log)
+pub(crate) fn start(agent: &AgentConfig, turn: &TurnInput<'_>) -> Result<AgentProcess, StartError> {
+    let log = TurnLog::open(turn.log)
         .map_err(|source| StartError::Log { path: turn.log.display().to_string(), source })?;
-    let ear = Ear::new(agent.adapter, clients::spent_before(agent, turn));
+    let ear = OutputParser::new(agent.adapter, clients::spent_before(agent, turn));
     let mut child = spawn(agent, turn)?;
-    let tree = Tree { leader: child.id(), mark: turn.mark.to_owned() };
-    let shared = Arc::new(Shared {
+    let tree = ProcessTree { leader: child.id(), mark: turn.mark.to_owned() };
+    let shared = Arc::new(SharedProcess {
         state: Mutex::default(),
         changed: Condvar::new(),
         log: Mutex::new(log),
@@ -193,17 +194,17 @@ pub(crate) fn start(agent: &Agent, turn: &Turn<'_>) -> Result<Live, StartError> 
         let (pipe, shared) = (File::from(OwnedFd::from(pipe)), Arc::clone(&shared));
         std::thread::spawn(move || keep_stderr(pipe, &shared))
     });
-    let end = End {
+    let end = ExitWatcher {
         agent: agent.clone(),
         is_resumed: turn.session.is_some(),
         tree: tree.clone(),
         shared: Arc::clone(&shared),
     };
     std::thread::spawn(move || end.wait_for(child, stdout, stderr));
-    Ok(Live { tree, shared, stdin })
+    Ok(AgentProcess { tree, shared, stdin })
 }
 
-fn spawn(agent: &Agent, turn: &Turn<'_>) -> Result<Child, StartError> {
+fn spawn(agent: &AgentConfig, turn: &TurnInput<'_>) -> Result<Child, StartError> {
     if !turn.folder.is_dir() {
         return Err(StartError::NoFolder { folder: turn.folder.display().to_string() });
     }
@@ -239,30 +240,31 @@ fn write_prompt(mut pipe: File, prompt: &[u8], unwanted: &AtomicBool) {
 }
 
 /// Parses stdout to its end.
-fn listen(mut pipe: File, mut ear: Ear, shared: &Shared) -> Ear {
-    let mut lines = Lines::default();
+fn listen(mut pipe: File, mut ear: OutputParser, shared: &SharedProcess) -> OutputParser {
+    let mut lines = LineSplitter::default();
     let mut heard = vec![];
-    let mut take = |line: &[u8], left_out: usize, log: &mut Log, heard: &mut Vec<Heard>| {
-        log.stdout(line);
-        if left_out > 0 {
-            ear.misses(left_out);
-        }
-        heard.extend(ear.line(&String::from_utf8_lossy(line)));
-    };
+    let mut take =
+        |line: &[u8], left_out: usize, log: &mut TurnLog, heard: &mut Vec<AgentEvent>| {
+            log.stdout(line);
+            if left_out > 0 {
+                ear.record_truncation(left_out);
+            }
+            heard.extend(ear.line(&String::from_utf8_lossy(line)));
+        };
     read_pipe(&mut pipe, &shared.unwanted, |piece| {
         let mut log = shared.log();
         lines.push(piece, |line, left_out| take(line, left_out, &mut log, &mut heard));
         drop(log);
-        shared.pass_on(std::mem::take(&mut heard));
+        shared.queue_events(std::mem::take(&mut heard));
     });
     lines.end(|line, left_out| take(line, left_out, &mut shared.log(), &mut heard));
-    shared.pass_on(heard);
+    shared.queue_events(heard);
     ear
 }
 
 /// Reads stderr to its end, and returns the last part of it.
-fn keep_stderr(mut pipe: File, shared: &Shared) -> String {
-    let mut lines = Lines::default();
+fn keep_stderr(mut pipe: File, shared: &SharedProcess) -> String {
+    let mut lines = LineSplitter::default();
     let mut kept = String::new();
     let mut take = |line: &[u8], _: usize| {
         shared.log().stderr(line);
@@ -277,18 +279,18 @@ fn keep_stderr(mut pipe: File, shared: &Shared) -> String {
 }
 
 /// The thread that ends a turn: it waits for the exit, kills leftovers and builds the result.
-struct End {
-    agent: Agent,
+struct ExitWatcher {
+    agent: AgentConfig,
     is_resumed: bool,
-    tree: Tree,
-    shared: Arc<Shared>,
+    tree: ProcessTree,
+    shared: Arc<SharedProcess>,
 }
 
-impl End {
+impl ExitWatcher {
     fn wait_for(
         self,
         mut child: Child,
-        stdout: Option<JoinHandle<Ear>>,
+        stdout: Option<JoinHandle<OutputParser>>,
         stderr: Option<JoinHandle<String>>,
     ) {
         self.wait_without_reaping();
@@ -309,11 +311,12 @@ impl End {
         }
         self.shared.unwanted.store(true, Ordering::SeqCst);
         let ear = stdout.and_then(|thread| thread.join().ok());
-        let ear = ear.unwrap_or_else(|| Ear::new(self.agent.adapter, Spent::default()));
+        let ear =
+            ear.unwrap_or_else(|| OutputParser::new(self.agent.adapter, TokenUsage::default()));
         let stderr = stderr.and_then(|thread| thread.join().ok()).unwrap_or_default();
         self.shared.log().end();
         let (finished, heard) = self.put_together(status, ear, &stderr);
-        self.shared.pass_on(heard);
+        self.shared.queue_events(heard);
         self.shared.state().finished = Some(finished);
         self.shared.changed.notify_all();
     }
@@ -330,9 +333,9 @@ impl End {
     fn put_together(
         &self,
         status: Option<ExitStatus>,
-        mut ear: Ear,
+        mut ear: OutputParser,
         stderr: &str,
-    ) -> (Finished, Vec<Heard>) {
+    ) -> (FinishedTurn, Vec<AgentEvent>) {
         let code = status.and_then(|status| status.code());
         let is_clean = code == Some(0);
         let mut heard = ear.end(is_clean);
@@ -347,7 +350,7 @@ impl End {
         let is_unknown = |text: &&str| clients::means_session_gone(self.agent.adapter, text);
         let session_gone = self.is_resumed
             && (ear.session_gone || (!is_clean && complaint.iter().any(is_unknown)));
-        let finished = Finished {
+        let finished = FinishedTurn {
             code,
             signal: status.and_then(|status| status.signal()),
             message: ear.message,

@@ -21,7 +21,7 @@ const TAIL_MAX: usize = 1024 * 1024;
 
 /// An open log. Several turns may share one file.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct TurnLog {
     file: File,
     size: u64,
     tail: VecDeque<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct Log {
     is_full: bool,
 }
 
-impl Log {
+impl TurnLog {
     /// Opens a log, readable by this user only: agents print the files they read.
     pub(crate) fn open(path: &Path) -> std::io::Result<Self> {
         if let Some(folder) = path.parent() {
@@ -108,7 +108,7 @@ mod tests {
     fn a_log_keeps_its_beginning_and_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logs/run.log");
-        let mut log = Log::open(&path).unwrap();
+        let mut log = TurnLog::open(&path).unwrap();
         log.stdout(b"the first line");
         log.stderr(b"a complaint");
         let line = vec![b'x'; 1_000_000];

@@ -52,7 +52,7 @@ use std::time::{Duration, SystemTime};
 
 /// The input of one start of the scripted agent.
 #[derive(Debug, Clone)]
-pub struct Start<'a> {
+pub struct ScriptedStart<'a> {
     pub script: &'a Path,
     /// The session to play; none starts a new one.
     pub session: Option<&'a str>,
@@ -68,8 +68,8 @@ pub struct Start<'a> {
 }
 
 /// Plays one turn, and returns the exit code of the process.
-pub fn play(start: &Start<'_>, out: &mut dyn Write) -> Result<u8, String> {
-    let script = Script::load(start.script)?;
+pub fn play(start: &ScriptedStart<'_>, out: &mut dyn Write) -> Result<u8, String> {
+    let script = AgentScript::load(start.script)?;
     let session = start.session.map_or_else(new_session, str::to_owned);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !session.chars().all(is_plain) || session.starts_with('.') || session.is_empty() {
@@ -87,7 +87,7 @@ pub fn play(start: &Start<'_>, out: &mut dyn Write) -> Result<u8, String> {
     let scene = script.scene(&folder)?;
     let live = state.join(format!("{}.live", start.task.unwrap_or(&session)));
     let mut player =
-        Player { start, out, session, turn, prompt, folder, live, answer: String::new() };
+        ScriptPlayer { start, out, session, turn, prompt, folder, live, answer: String::new() };
     player.play(scene.steps(turn), start.at.map_or(0, |(_, step)| step))
 }
 
@@ -99,7 +99,7 @@ fn nanos() -> u128 {
     SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos())
 }
 
-fn state_folder(script: &Script, start: &Start<'_>) -> PathBuf {
+fn state_folder(script: &AgentScript, start: &ScriptedStart<'_>) -> PathBuf {
     let beside = start.script.parent().unwrap_or(Path::new("."));
     match (&script.state, start.state) {
         (Some(state), _) => beside.join(state),
@@ -127,21 +127,21 @@ fn read(path: &Path) -> Result<String, String> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Script {
+struct AgentScript {
     state: Option<PathBuf>,
-    scenes: Vec<Scene>,
+    scenes: Vec<ScriptScene>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scene {
+struct ScriptScene {
     r#match: Option<String>,
-    turns: Vec<Vec<Step>>,
+    turns: Vec<Vec<ScriptStep>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Step {
+enum ScriptStep {
     Say(String),
     Does(String),
     Write(BTreeMap<String, String>),
@@ -150,21 +150,21 @@ enum Step {
     Ask(Vec<String>),
     Expect(String),
     Sleep(f64),
-    Spend(Spend),
-    Limit(Limit),
-    Print(Print),
+    Spend(SpendStep),
+    Limit(LimitStep),
+    Print(PrintStep),
     Final(String),
     Exit(u8),
     Crash(bool),
     Hang(bool),
     IgnoreTerm(bool),
-    Fork(Fork),
+    Fork(ForkStep),
     SessionGone(bool),
 }
 
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Spend {
+struct SpendStep {
     input: u64,
     output: u64,
     cost: f64,
@@ -172,7 +172,7 @@ struct Spend {
 
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct Limit {
+struct LimitStep {
     seconds: Option<f64>,
     until: Option<String>,
     text: Option<String>,
@@ -180,22 +180,22 @@ struct Limit {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Print {
+struct PrintStep {
     bytes: usize,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fork {
+struct ForkStep {
     seconds: u64,
 }
 
-impl Script {
+impl AgentScript {
     fn load(path: &Path) -> Result<Self, String> {
-        let script: Script = serde_saphyr::from_str(&read(path)?)
+        let script: AgentScript = serde_saphyr::from_str(&read(path)?)
             .map_err(|e| format!("the script {} cannot be read: {e}", path.display()))?;
         let for_all = script.scenes.iter().filter(|scene| scene.r#match.is_none()).count();
-        let is_empty = |scene: &Scene| scene.turns.is_empty();
+        let is_empty = |scene: &ScriptScene| scene.turns.is_empty();
         match () {
             () if script.scenes.is_empty() => Err("the script has no scenes".into()),
             () if for_all > 1 => Err("only one scene may be without a match".into()),
@@ -205,7 +205,7 @@ impl Script {
     }
 
     /// Returns the scene of a session, chosen by its first prompt and kept, even if the script changes.
-    fn scene(&self, folder: &Path) -> Result<&Scene, String> {
+    fn scene(&self, folder: &Path) -> Result<&ScriptScene, String> {
         let kept = folder.join("scene");
         let number = match std::fs::read_to_string(&kept) {
             // A process that was killed while writing it has left it empty.
@@ -219,21 +219,22 @@ impl Script {
     }
 
     fn choose(&self, prompt: &str) -> Result<usize, String> {
-        let fits = |scene: &Scene| scene.r#match.as_ref().is_some_and(|text| prompt.contains(text));
+        let fits =
+            |scene: &ScriptScene| scene.r#match.as_ref().is_some_and(|text| prompt.contains(text));
         let found = self.scenes.iter().position(fits);
         let found = found.or_else(|| self.scenes.iter().position(|scene| scene.r#match.is_none()));
         found.ok_or_else(|| "no scene matches the prompt".to_owned())
     }
 }
 
-impl Scene {
-    fn steps(&self, turn: usize) -> &[Step] {
+impl ScriptScene {
+    fn steps(&self, turn: usize) -> &[ScriptStep] {
         self.turns.get(turn).or(self.turns.last()).map_or(&[], Vec::as_slice)
     }
 }
 
-struct Player<'a> {
-    start: &'a Start<'a>,
+struct ScriptPlayer<'a> {
+    start: &'a ScriptedStart<'a>,
     out: &'a mut dyn Write,
     session: String,
     turn: usize,
@@ -244,19 +245,19 @@ struct Player<'a> {
 }
 
 /// The reason why a turn ends before its last step.
-enum Stop {
+enum EarlyExit {
     Exit(u8),
     Wrong(String),
 }
 
-impl From<std::io::Error> for Stop {
+impl From<std::io::Error> for EarlyExit {
     fn from(error: std::io::Error) -> Self {
-        Stop::Wrong(error.to_string())
+        EarlyExit::Wrong(error.to_string())
     }
 }
 
-impl Player<'_> {
-    fn play(&mut self, steps: &[Step], from: usize) -> Result<u8, String> {
+impl ScriptPlayer<'_> {
+    fn play(&mut self, steps: &[ScriptStep], from: usize) -> Result<u8, String> {
         if self.start.at.is_none() {
             self.note("began", "begin")?;
         }
@@ -264,12 +265,12 @@ impl Player<'_> {
         self.note("ended", "end")?;
         match ended {
             Ok(()) => Ok(0),
-            Err(Stop::Exit(code)) => Ok(code),
-            Err(Stop::Wrong(why)) => Err(why),
+            Err(EarlyExit::Exit(code)) => Ok(code),
+            Err(EarlyExit::Wrong(why)) => Err(why),
         }
     }
 
-    fn steps(&mut self, steps: &[Step], from: usize) -> Result<(), Stop> {
+    fn steps(&mut self, steps: &[ScriptStep], from: usize) -> Result<(), EarlyExit> {
         if self.start.at.is_none() {
             self.tell(&json!({"sayso": "session", "id": self.session.clone()}))?;
         }
@@ -290,33 +291,36 @@ impl Player<'_> {
         noted.map_err(|e| format!("cannot write into {}: {e}", self.folder.display()))
     }
 
-    fn step(&mut self, step: &Step, number: usize) -> Result<(), Stop> {
+    fn step(&mut self, step: &ScriptStep, number: usize) -> Result<(), EarlyExit> {
         match step {
-            Step::Say(text) => self.say(&self.filled(text)),
-            Step::Does(text) => self.tell(&json!({"sayso": "does", "text": text})),
-            Step::Write(files) => self.change(files, OpenOptions::new().write(true).truncate(true)),
-            Step::Append(files) => self.change(files, OpenOptions::new().append(true)),
-            Step::Run(command) => self.run(&self.filled(command)),
-            Step::Ask(args) => self.ask(args),
-            Step::Expect(text) => self.expect(text),
-            Step::Sleep(seconds) => sleep(*seconds),
-            Step::Spend(Spend { input, output, cost }) => self.tell(&json!({"sayso": "spent",
+            ScriptStep::Say(text) => self.say(&self.filled(text)),
+            ScriptStep::Does(text) => self.tell(&json!({"sayso": "does", "text": text})),
+            ScriptStep::Write(files) => {
+                self.change(files, OpenOptions::new().write(true).truncate(true))
+            }
+            ScriptStep::Append(files) => self.change(files, OpenOptions::new().append(true)),
+            ScriptStep::Run(command) => self.run(&self.filled(command)),
+            ScriptStep::Ask(args) => self.ask(args),
+            ScriptStep::Expect(text) => self.expect(text),
+            ScriptStep::Sleep(seconds) => sleep(*seconds),
+            ScriptStep::Spend(SpendStep { input, output, cost }) => self
+                .tell(&json!({"sayso": "spent",
                 "input_tokens": input, "output_tokens": output, "cost_usd": cost})),
-            Step::Limit(limit) => self.limit(limit),
-            Step::Print(Print { bytes }) => self.print(*bytes),
-            Step::Final(text) => self.end_with(&self.filled(text)),
-            Step::Exit(code) => Err(Stop::Exit(*code)),
-            Step::Fork(Fork { seconds }) => fork(*seconds),
-            Step::SessionGone(true) => self.tell(&json!({"sayso": "session_gone"})),
-            Step::Crash(true) => crash(),
-            Step::Hang(true) => loop {
+            ScriptStep::Limit(limit) => self.limit(limit),
+            ScriptStep::Print(PrintStep { bytes }) => self.print(*bytes),
+            ScriptStep::Final(text) => self.end_with(&self.filled(text)),
+            ScriptStep::Exit(code) => Err(EarlyExit::Exit(*code)),
+            ScriptStep::Fork(ForkStep { seconds }) => fork(*seconds),
+            ScriptStep::SessionGone(true) => self.tell(&json!({"sayso": "session_gone"})),
+            ScriptStep::Crash(true) => crash(),
+            ScriptStep::Hang(true) => loop {
                 std::thread::sleep(Duration::from_secs(3_600));
             },
-            Step::IgnoreTerm(true) => Err(self.start_anew_deaf(number + 1)),
-            Step::SessionGone(false)
-            | Step::Crash(false)
-            | Step::Hang(false)
-            | Step::IgnoreTerm(false) => Ok(()),
+            ScriptStep::IgnoreTerm(true) => Err(self.start_anew_deaf(number + 1)),
+            ScriptStep::SessionGone(false)
+            | ScriptStep::Crash(false)
+            | ScriptStep::Hang(false)
+            | ScriptStep::IgnoreTerm(false) => Ok(()),
         }
     }
 
@@ -324,16 +328,16 @@ impl Player<'_> {
         text.replace("{answer}", &self.answer)
     }
 
-    fn tell(&mut self, line: &serde_json::Value) -> Result<(), Stop> {
+    fn tell(&mut self, line: &serde_json::Value) -> Result<(), EarlyExit> {
         writeln!(self.out, "{line}")?;
         Ok(self.out.flush()?)
     }
 
-    fn say(&mut self, text: &str) -> Result<(), Stop> {
+    fn say(&mut self, text: &str) -> Result<(), EarlyExit> {
         self.tell(&json!({"sayso": "says", "text": text}))
     }
 
-    fn end_with(&mut self, text: &str) -> Result<(), Stop> {
+    fn end_with(&mut self, text: &str) -> Result<(), EarlyExit> {
         self.tell(&json!({"sayso": "final", "text": text}))
     }
 
@@ -341,7 +345,7 @@ impl Player<'_> {
         &mut self,
         files: &BTreeMap<String, String>,
         how: &mut OpenOptions,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), EarlyExit> {
         for (path, text) in files {
             if let Some(folder) = Path::new(path).parent() {
                 std::fs::create_dir_all(folder)?;
@@ -352,7 +356,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn run(&mut self, command: &str) -> Result<(), Stop> {
+    fn run(&mut self, command: &str) -> Result<(), EarlyExit> {
         self.tell(&json!({"sayso": "does", "text": command}))?;
         let prompt = self.folder.join(format!("{}.prompt", self.turn));
         let mut shell = Command::new("sh");
@@ -365,12 +369,12 @@ impl Player<'_> {
         }
         if !ran.status.success() {
             self.end_with(&format!("{command} failed: {}", ran.status))?;
-            return Err(Stop::Exit(1));
+            return Err(EarlyExit::Exit(1));
         }
         Ok(())
     }
 
-    fn ask(&mut self, args: &[String]) -> Result<(), Stop> {
+    fn ask(&mut self, args: &[String]) -> Result<(), EarlyExit> {
         self.tell(&json!({"sayso": "does", "text": format!("ask {}", args.join(" "))}))?;
         let mut command = Command::new(self.start.program);
         let asked = command.arg("ask").args(args).stdin(Stdio::null()).output()?;
@@ -383,15 +387,15 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn expect(&mut self, text: &str) -> Result<(), Stop> {
+    fn expect(&mut self, text: &str) -> Result<(), EarlyExit> {
         if self.prompt.contains(text) {
             return Ok(());
         }
         self.end_with(&format!("the prompt of turn {} does not contain {text:?}", self.turn))?;
-        Err(Stop::Exit(3))
+        Err(EarlyExit::Exit(3))
     }
 
-    fn limit(&mut self, limit: &Limit) -> Result<(), Stop> {
+    fn limit(&mut self, limit: &LimitStep) -> Result<(), EarlyExit> {
         let after = |seconds: f64| {
             let span = jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
             Some(jiff::Timestamp::now().checked_add(span).ok()?.to_string())
@@ -401,7 +405,7 @@ impl Player<'_> {
         self.tell(&json!({"sayso": "limited", "until": until, "text": text}))
     }
 
-    fn print(&mut self, bytes: usize) -> Result<(), Stop> {
+    fn print(&mut self, bytes: usize) -> Result<(), EarlyExit> {
         let line = format!("{}\n", "x".repeat(99));
         for _ in 0..bytes / line.len() {
             self.out.write_all(line.as_bytes())?;
@@ -411,33 +415,33 @@ impl Player<'_> {
 
     /// Restarts through a shell that ignores SIGTERM. An ignored signal stays ignored after `exec`, so the turn
     /// continues in the same process, which no longer receives it.
-    fn start_anew_deaf(&self, step: usize) -> Stop {
+    fn start_anew_deaf(&self, step: usize) -> EarlyExit {
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' TERM; exec \"$@\"", "sh"]).arg(self.start.program);
         command.arg("__scripted").arg(self.start.script);
         command.args(["--session", &self.session, "--at", &format!("{}:{step}", self.turn)]);
-        Stop::Wrong(format!("cannot start anew: {}", command.exec()))
+        EarlyExit::Wrong(format!("cannot start anew: {}", command.exec()))
     }
 }
 
-fn sleep(seconds: f64) -> Result<(), Stop> {
-    let span = Duration::try_from_secs_f64(seconds).map_err(|e| Stop::Wrong(e.to_string()))?;
+fn sleep(seconds: f64) -> Result<(), EarlyExit> {
+    let span = Duration::try_from_secs_f64(seconds).map_err(|e| EarlyExit::Wrong(e.to_string()))?;
     std::thread::sleep(span);
     Ok(())
 }
 
 /// Leaves a process behind that has left our process group and session, and soon its parent.
-fn fork(seconds: u64) -> Result<(), Stop> {
+fn fork(seconds: u64) -> Result<(), EarlyExit> {
     let mut command = Command::new("setsid");
     command.args(["sh", "-c", &format!("sleep {seconds}")]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     Ok(())
 }
 
-fn crash() -> Result<(), Stop> {
+fn crash() -> Result<(), EarlyExit> {
     let killed =
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    Err(Stop::Wrong(format!("cannot kill itself: {killed:?}")))
+    Err(EarlyExit::Wrong(format!("cannot kill itself: {killed:?}")))
 }
 
 #[cfg(test)]
@@ -459,7 +463,7 @@ mod tests {
         /// Returns the exit code and the output, or the error.
         fn play(&self, session: &str, prompt: &str) -> Result<(u8, String), String> {
             let script = self.folder.path().join("script.yaml");
-            let start = Start {
+            let start = ScriptedStart {
                 script: &script,
                 session: Some(session),
                 at: None,

@@ -1,6 +1,6 @@
 //! Actors: roles, permissions (scopes), proof of identity, and the rule for acting under another name.
 
-use crate::gate::{Absent, Introduction};
+use crate::gate::{Absentee, Introduction};
 use crate::{Code, Refusal, RunId, TaskId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -53,17 +53,17 @@ impl Role {
     }
 
     /// True if this role has a permission. A credential's scopes can only narrow it.
-    pub const fn may(self, deed: Deed) -> bool {
+    pub const fn may(self, deed: Permission) -> bool {
         match deed {
-            Deed::Answer => matches!(self, Role::Human),
-            Deed::Ask => !matches!(self, Role::Auditor),
-            Deed::Track => !matches!(self, Role::Auditor),
-            Deed::Read => !matches!(self, Role::Agent),
-            Deed::Mint => matches!(self, Role::Admin | Role::Human),
-            Deed::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
-            Deed::Govern => matches!(self, Role::Human | Role::Admin),
-            Deed::Operate => matches!(self, Role::Human | Role::Operator),
-            Deed::Measure => !matches!(self, Role::Agent),
+            Permission::Answer => matches!(self, Role::Human),
+            Permission::Ask => !matches!(self, Role::Auditor),
+            Permission::Track => !matches!(self, Role::Auditor),
+            Permission::Read => !matches!(self, Role::Agent),
+            Permission::Mint => matches!(self, Role::Admin | Role::Human),
+            Permission::Audit => matches!(self, Role::Human | Role::Admin | Role::Auditor),
+            Permission::Govern => matches!(self, Role::Human | Role::Admin),
+            Permission::Operate => matches!(self, Role::Human | Role::Operator),
+            Permission::Measure => !matches!(self, Role::Agent),
         }
     }
 }
@@ -71,7 +71,7 @@ impl Role {
 /// A permission: a role has a fixed set of them, and the scopes of a credential are a subset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum Permission {
     /// Give a verdict, or do anything that amounts to one.
     Answer,
     /// Open a gate with a question.
@@ -93,32 +93,32 @@ pub enum Deed {
     Measure,
 }
 
-impl Deed {
+impl Permission {
     /// All permissions, in the order of declaration.
-    pub const ALL: [Deed; 9] = [
-        Deed::Answer,
-        Deed::Ask,
-        Deed::Track,
-        Deed::Read,
-        Deed::Mint,
-        Deed::Audit,
-        Deed::Govern,
-        Deed::Operate,
-        Deed::Measure,
+    pub const ALL: [Permission; 9] = [
+        Permission::Answer,
+        Permission::Ask,
+        Permission::Track,
+        Permission::Read,
+        Permission::Mint,
+        Permission::Audit,
+        Permission::Govern,
+        Permission::Operate,
+        Permission::Measure,
     ];
 
     /// Returns the name used in the CLI, the API and policies.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Deed::Answer => "answer",
-            Deed::Ask => "ask",
-            Deed::Track => "track",
-            Deed::Read => "read",
-            Deed::Mint => "mint",
-            Deed::Audit => "audit",
-            Deed::Govern => "govern",
-            Deed::Operate => "operate",
-            Deed::Measure => "metrics",
+            Permission::Answer => "answer",
+            Permission::Ask => "ask",
+            Permission::Track => "track",
+            Permission::Read => "read",
+            Permission::Mint => "mint",
+            Permission::Audit => "audit",
+            Permission::Govern => "govern",
+            Permission::Operate => "operate",
+            Permission::Measure => "metrics",
         }
     }
 }
@@ -126,7 +126,7 @@ impl Deed {
 /// The proof of identity a caller gave, from weak to strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Proof {
+pub enum IdentityProof {
     /// No proof was given.
     None,
     /// The caller holds a token.
@@ -141,23 +141,23 @@ pub enum Proof {
     TwoPeople,
 }
 
-impl Proof {
+impl IdentityProof {
     /// Returns the name used in the CLI, the API and policies.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Proof::None => "none",
-            Proof::Token => "token",
-            Proof::Tty => "tty",
-            Proof::Passphrase => "passphrase",
-            Proof::Presence => "presence",
-            Proof::TwoPeople => "two_people",
+            IdentityProof::None => "none",
+            IdentityProof::Token => "token",
+            IdentityProof::Tty => "tty",
+            IdentityProof::Passphrase => "passphrase",
+            IdentityProof::Presence => "presence",
+            IdentityProof::TwoPeople => "two_people",
         }
     }
 }
 
 /// The assurance level: the protection of the place where the verdict was given. `doctor` explains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Level {
+pub enum AssuranceLevel {
     /// Agents and people share one operating-system user: accidents are stopped, intent is not.
     S0,
     /// A presence key (passkey) is required.
@@ -173,7 +173,7 @@ pub enum Level {
 /// The interface through which a command came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
+pub enum EntryPoint {
     /// The command line program.
     Cli,
     /// The inbox in the terminal.
@@ -211,17 +211,17 @@ pub struct Actor {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
     /// The proof of identity given.
-    pub proof: Proof,
+    pub proof: IdentityProof,
     /// The assurance level of the place.
-    pub level: Level,
+    pub level: AssuranceLevel,
     /// The interface that was used.
-    pub door: Door,
+    pub door: EntryPoint,
     /// The scopes: permissions to which the credential is limited, within those of its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scopes: Option<BTreeSet<Deed>>,
+    pub scopes: Option<BTreeSet<Permission>>,
     /// The absent people whose deputy this actor is. The desk fills it in; a caller cannot claim it.
     #[serde(skip)]
-    pub stands_for: Vec<Absent>,
+    pub stands_for: Vec<Absentee>,
     /// Who let them in, and who let those in. The desk knows this, too.
     #[serde(skip)]
     pub introductions: Vec<Introduction>,
@@ -229,7 +229,13 @@ pub struct Actor {
 
 impl Actor {
     /// Returns an actor without a run, a task and a launcher.
-    pub fn new(role: Role, name: &str, proof: Proof, level: Level, door: Door) -> Self {
+    pub fn new(
+        role: Role,
+        name: &str,
+        proof: IdentityProof,
+        level: AssuranceLevel,
+        door: EntryPoint,
+    ) -> Self {
         let (name, stands_for, introductions) = (name.into(), vec![], vec![]);
         let (run, task, launcher, scopes) = (None, None, None, None);
         Self {
@@ -249,25 +255,25 @@ impl Actor {
 
     /// True if the role has the permission and the credential's scopes do not exclude it. Scripts of the local user
     /// may run workers, too; a service's credential is for relaying and asking only.
-    pub fn may(&self, deed: Deed) -> bool {
-        let runs_workers = deed == Deed::Operate && self.is_own_script();
+    pub fn may(&self, deed: Permission) -> bool {
+        let runs_workers = deed == Permission::Operate && self.is_own_script();
         let is_in_scope = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&deed));
         (self.role.may(deed) || runs_workers) && is_in_scope
     }
 
     /// True if this is a script of the local user, which showed no credential and needs none on this machine.
     pub fn is_own_script(&self) -> bool {
-        (self.role, self.proof) == (Role::Service, Proof::None)
+        (self.role, self.proof) == (Role::Service, IdentityProof::None)
     }
 
     /// True if the actor may verify the audit chain: those who may read it, and a script of the local user. That the
     /// chain is intact discloses nothing of its entries.
     pub fn may_verify(&self) -> bool {
-        self.may(Deed::Audit) || self.is_own_script()
+        self.may(Permission::Audit) || self.is_own_script()
     }
 
     /// Checks that the role and the credential grant a permission; `what` completes "may not …".
-    pub fn check(&self, deed: Deed, what: &str) -> Result<(), Refusal> {
+    pub fn check(&self, deed: Permission, what: &str) -> Result<(), Refusal> {
         if self.may(deed) {
             return Ok(());
         }
@@ -279,18 +285,18 @@ impl Actor {
         }
         let role = role.as_str();
         Err(match deed {
-            Deed::Answer | Deed::Govern => Refusal::new(
+            Permission::Answer | Permission::Govern => Refusal::new(
                 Code::NotHuman,
                 format!("{role} {name} may not {what}: that is a person's say-so"),
             )
             .hint("a person does it at their own terminal, outside of any agent"),
-            Deed::Ask
-            | Deed::Track
-            | Deed::Read
-            | Deed::Mint
-            | Deed::Audit
-            | Deed::Operate
-            | Deed::Measure => {
+            Permission::Ask
+            | Permission::Track
+            | Permission::Read
+            | Permission::Mint
+            | Permission::Audit
+            | Permission::Operate
+            | Permission::Measure => {
                 Refusal::new(Code::NotAllowed, format!("{role} {name} may not {what}"))
                     .hint("use a credential of another role; see `sayso token --help`")
             }
@@ -349,13 +355,13 @@ pub struct Lineage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
     /// The interface through which the question came in.
-    pub door: Door,
+    pub door: EntryPoint,
 }
 
 /// Returns the actor for a caller whose credential is `credential` and who claims to be `claimed`. A claim is
 /// accepted only if it has fewer privileges: a person's script, an agent that works with a person's credential, or
 /// the agent of a run that this caller launched (`launched`). Proof and level never come from the claim.
-pub fn admit(
+pub fn resolve_actor(
     credential: &Actor,
     claimed: &Actor,
     launched: Option<&Actor>,
@@ -369,14 +375,14 @@ pub fn admit(
     let scopes = credential.scopes.clone();
     let less = |role, name: &str| Actor {
         scopes: scopes.clone(),
-        ..Actor::new(role, name, Proof::None, *level, door)
+        ..Actor::new(role, name, IdentityProof::None, *level, door)
     };
     match (role, claimed.role, launched) {
         // A worker records the words of its agent under the agent's name.
         (Role::Human | Role::Operator | Role::Service, Role::Agent, Some(agent))
             if agent.launcher.as_ref() == Some(name) && agent.run == claimed.run =>
         {
-            let proof = *proof.min(&Proof::Token);
+            let proof = *proof.min(&IdentityProof::Token);
             Ok(Actor { door, proof, scopes: scopes.clone(), ..agent.clone() })
         }
         (Role::Human, Role::Agent, None) => {
@@ -409,7 +415,7 @@ mod tests {
             .into_iter()
             .map(|role| {
                 let may: Vec<_> =
-                    Deed::ALL.iter().filter(|d| role.may(**d)).map(|d| d.as_str()).collect();
+                    Permission::ALL.iter().filter(|d| role.may(**d)).map(|d| d.as_str()).collect();
                 format!("{:<9} {}\n", role.as_str(), may.join(" "))
             })
             .collect();
@@ -427,43 +433,64 @@ mod tests {
     #[test]
     fn only_an_own_script_runs_workers_as_a_service() {
         for (role, proof, may) in [
-            (Role::Service, Proof::None, true),
-            (Role::Service, Proof::Token, false),
-            (Role::Operator, Proof::Token, true),
-            (Role::Agent, Proof::None, false),
+            (Role::Service, IdentityProof::None, true),
+            (Role::Service, IdentityProof::Token, false),
+            (Role::Operator, IdentityProof::Token, true),
+            (Role::Agent, IdentityProof::None, false),
         ] {
-            let actor = Actor::new(role, "job", proof, Level::S0, Door::Cli);
-            assert_eq!(actor.check(Deed::Operate, "run agents").is_ok(), may, "{role:?} {proof:?}");
+            let actor = Actor::new(role, "job", proof, AssuranceLevel::S0, EntryPoint::Cli);
+            assert_eq!(
+                actor.check(Permission::Operate, "run agents").is_ok(),
+                may,
+                "{role:?} {proof:?}"
+            );
         }
     }
 
     #[test]
     fn a_scope_only_limits() {
-        let mut ann = Actor::new(Role::Human, "ann", Proof::Token, Level::S0, Door::Http);
-        ann.scopes = Some(BTreeSet::from([Deed::Read, Deed::Operate]));
-        let may: Vec<_> = Deed::ALL.into_iter().filter(|deed| ann.may(*deed)).collect();
-        assert_eq!(may, [Deed::Read, Deed::Operate]);
-        assert_eq!(ann.check(Deed::Answer, "answer").unwrap_err().code, Code::NotAllowed);
+        let mut ann = Actor::new(
+            Role::Human,
+            "ann",
+            IdentityProof::Token,
+            AssuranceLevel::S0,
+            EntryPoint::Http,
+        );
+        ann.scopes = Some(BTreeSet::from([Permission::Read, Permission::Operate]));
+        let may: Vec<_> = Permission::ALL.into_iter().filter(|deed| ann.may(*deed)).collect();
+        assert_eq!(may, [Permission::Read, Permission::Operate]);
+        assert_eq!(ann.check(Permission::Answer, "answer").unwrap_err().code, Code::NotAllowed);
         // A scope never grants a permission that the role does not have.
-        let mut fixer = Actor::new(Role::Agent, "fixer", Proof::Token, Level::S0, Door::Http);
-        fixer.scopes = Some(BTreeSet::from(Deed::ALL));
-        assert!(!fixer.may(Deed::Answer) && fixer.may(Deed::Ask));
+        let mut fixer = Actor::new(
+            Role::Agent,
+            "fixer",
+            IdentityProof::Token,
+            AssuranceLevel::S0,
+            EntryPoint::Http,
+        );
+        fixer.scopes = Some(BTreeSet::from(Permission::ALL));
+        assert!(!fixer.may(Permission::Answer) && fixer.may(Permission::Ask));
     }
 
     /// Every role claims to be every other, by the same name and by another.
     #[test]
     fn what_a_caller_may_claim_to_be() {
-        let actor =
-            |role, name: &str| Actor::new(role, name, Proof::Passphrase, Level::S2, Door::Http);
+        let actor = |role, name: &str| {
+            Actor::new(role, name, IdentityProof::Passphrase, AssuranceLevel::S2, EntryPoint::Http)
+        };
         let mut page = String::new();
         for of in Role::ALL {
             let mut may = vec![];
             for claimed in Role::ALL {
                 for name in ["ann", "eve"] {
-                    let strong = Proof::TwoPeople;
-                    let claim = Actor { proof: strong, level: Level::S4, ..actor(claimed, name) };
-                    if let Ok(admitted) = admit(&actor(of, "ann"), &claim, None) {
-                        assert!(admitted.proof <= Proof::Passphrase && admitted.level == Level::S2);
+                    let strong = IdentityProof::TwoPeople;
+                    let claim =
+                        Actor { proof: strong, level: AssuranceLevel::S4, ..actor(claimed, name) };
+                    if let Ok(admitted) = resolve_actor(&actor(of, "ann"), &claim, None) {
+                        assert!(
+                            admitted.proof <= IdentityProof::Passphrase
+                                && admitted.level == AssuranceLevel::S2
+                        );
                         let (role, proof) = (claimed.as_str(), admitted.proof.as_str());
                         may.push(format!("{role} {name} by {proof}"));
                     }
@@ -488,11 +515,23 @@ mod tests {
         let of_run = |launcher: &str| Actor {
             run,
             launcher: Some(launcher.into()),
-            ..Actor::new(Role::Agent, "fixer", Proof::Token, Level::S2, Door::Worker)
+            ..Actor::new(
+                Role::Agent,
+                "fixer",
+                IdentityProof::Token,
+                AssuranceLevel::S2,
+                EntryPoint::Worker,
+            )
         };
-        let worker = Actor::new(Role::Operator, "builder", Proof::Token, Level::S2, Door::Http);
+        let worker = Actor::new(
+            Role::Operator,
+            "builder",
+            IdentityProof::Token,
+            AssuranceLevel::S2,
+            EntryPoint::Http,
+        );
         let claim = of_run("whoever");
-        let admitted = admit(&worker, &claim, Some(&of_run("builder"))).unwrap();
+        let admitted = resolve_actor(&worker, &claim, Some(&of_run("builder"))).unwrap();
         assert_eq!((admitted.role, admitted.launcher.as_deref()), (Role::Agent, Some("builder")));
         for (credential, launched) in [
             (worker.clone(), Some(of_run("another"))),
@@ -500,7 +539,10 @@ mod tests {
             (Actor { role: Role::Agent, ..worker.clone() }, Some(of_run("builder"))),
             (Actor { role: Role::Auditor, ..worker.clone() }, Some(of_run("builder"))),
         ] {
-            assert!(admit(&credential, &claim, launched.as_ref()).is_err(), "{credential:?}");
+            assert!(
+                resolve_actor(&credential, &claim, launched.as_ref()).is_err(),
+                "{credential:?}"
+            );
         }
     }
 }

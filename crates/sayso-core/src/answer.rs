@@ -1,12 +1,12 @@
 //! Answers and answer forms (verdict, text, choice, JSON Schema form), and the validation of one against the other.
 
-mod refusing;
+mod rejecting_options;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use crate::text::{harmless_line, shorten};
-use crate::{Code, Kind, Misfit, Refusal, Verdict};
+use crate::text::{sanitize_line, shorten};
+use crate::{Code, FieldError, GateKind, Refusal, Verdict};
 use jsonschema::error::ValidationErrorKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +38,7 @@ const PATTERN_BYTES_MAX: usize = 256 * 1024;
 /// The form that an answer must have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "form", rename_all = "snake_case")]
-pub enum Shape {
+pub enum AnswerShape {
     /// Approval or rejection, with a reason.
     Verdict,
     /// A text of any content.
@@ -46,7 +46,7 @@ pub enum Shape {
     /// One of the options, several, or a free text.
     Choice {
         /// The options to pick from.
-        options: Vec<Choice>,
+        options: Vec<ChoiceOption>,
         /// True if more than one option may be picked.
         #[serde(default)]
         multi: bool,
@@ -63,19 +63,19 @@ pub enum Shape {
 
 /// One option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct ChoiceOption {
     /// The text that is shown and picked.
     pub name: String,
     /// The consequence of picking it, as the asker describes it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub consequence: String,
     /// True if the asker marked this option as a rejection. Options that read as a no count as well:
-    /// [`Shape::declines`] covers both.
+    /// [`AnswerShape::declines`] covers both.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declines: bool,
 }
 
-impl Choice {
+impl ChoiceOption {
     /// Returns an option that has only a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), consequence: String::new(), declines: false }
@@ -90,8 +90,8 @@ pub struct Answer {
     /// rejection, in words or by an option that counts as one, is rejected.
     pub verdict: Verdict,
     /// The content beside the verdict.
-    #[serde(default, skip_serializing_if = "Content::is_empty")]
-    pub content: Content,
+    #[serde(default, skip_serializing_if = "AnswerContent::is_empty")]
+    pub content: AnswerContent,
     /// The reason that the person gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -106,7 +106,7 @@ pub struct Answer {
 struct StoredAnswer {
     verdict: Verdict,
     #[serde(default)]
-    content: Content,
+    content: AnswerContent,
     #[serde(default)]
     reason: Option<String>,
     #[serde(default)]
@@ -117,8 +117,10 @@ impl From<StoredAnswer> for Answer {
     fn from(stored: StoredAnswer) -> Self {
         let StoredAnswer { verdict, content, reason, interrupts } = stored;
         let verdict = match content {
-            Content::Text(_) | Content::Choice { .. } | Content::Form(_) => verdict.of_content(),
-            Content::None | Content::Arguments(_) => verdict,
+            AnswerContent::Text(_) | AnswerContent::Choice { .. } | AnswerContent::Form(_) => {
+                verdict.of_content()
+            }
+            AnswerContent::None | AnswerContent::Arguments(_) => verdict,
         };
         Self { verdict, content, reason, interrupts }
     }
@@ -127,7 +129,7 @@ impl From<StoredAnswer> for Answer {
 /// The content of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
+pub enum AnswerContent {
     /// Nothing beside the verdict.
     #[default]
     None,
@@ -147,17 +149,22 @@ pub enum Content {
     Arguments(Value),
 }
 
-impl Content {
+impl AnswerContent {
     /// True if there is nothing beside the verdict.
     pub fn is_empty(&self) -> bool {
-        matches!(self, Content::None)
+        matches!(self, AnswerContent::None)
     }
 }
 
 impl Answer {
     /// Returns a bare approval.
     pub fn approved() -> Self {
-        Self { verdict: Verdict::Approved, content: Content::None, reason: None, interrupts: false }
+        Self {
+            verdict: Verdict::Approved,
+            content: AnswerContent::None,
+            reason: None,
+            interrupts: false,
+        }
     }
 
     /// Returns a rejection with an optional reason.
@@ -167,35 +174,37 @@ impl Answer {
 
     /// Returns an answer that is a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::of(Content::Text(text.into()))
+        Self::of(AnswerContent::Text(text.into()))
     }
 
     /// Returns an answer that picks options.
     pub fn choice(picked: Vec<String>, other: Option<String>) -> Self {
-        Self::of(Content::Choice { picked, other })
+        Self::of(AnswerContent::Choice { picked, other })
     }
 
     /// Returns an answer that fills in a form.
     pub fn form(form: Value) -> Self {
-        Self::of(Content::Form(form))
+        Self::of(AnswerContent::Form(form))
     }
 
-    fn of(content: Content) -> Self {
+    fn of(content: AnswerContent) -> Self {
         Self { verdict: Verdict::Answered, content, ..Self::approved() }
     }
 
     /// Returns the same answer with the verdict that follows from the question: an option that counts as a rejection
     /// makes it rejected, and any other content makes it answered, not approved.
     #[must_use]
-    pub fn to_question(self, shape: &Shape) -> Self {
+    pub fn with_verdict_for(self, shape: &AnswerShape) -> Self {
         let verdict = match &self.content {
-            Content::Choice { picked, .. } if picked.iter().any(|name| shape.declines(name)) => {
+            AnswerContent::Choice { picked, .. }
+                if picked.iter().any(|name| shape.declines(name)) =>
+            {
                 Verdict::Rejected
             }
-            Content::Text(_) | Content::Choice { .. } | Content::Form(_) => {
+            AnswerContent::Text(_) | AnswerContent::Choice { .. } | AnswerContent::Form(_) => {
                 self.verdict.of_content()
             }
-            Content::None | Content::Arguments(_) => self.verdict,
+            AnswerContent::None | AnswerContent::Arguments(_) => self.verdict,
         };
         Self { verdict, ..self }
     }
@@ -204,19 +213,19 @@ impl Answer {
     /// the reason or the verdict itself.
     pub fn as_text(&self) -> String {
         match &self.content {
-            Content::None => self.reason.clone().unwrap_or_else(|| self.verdict.to_string()),
-            Content::Text(text) => text.clone(),
-            Content::Choice { picked, other } => {
+            AnswerContent::None => self.reason.clone().unwrap_or_else(|| self.verdict.to_string()),
+            AnswerContent::Text(text) => text.clone(),
+            AnswerContent::Choice { picked, other } => {
                 picked.iter().chain(other).cloned().collect::<Vec<_>>().join("\n")
             }
-            Content::Form(value) | Content::Arguments(value) => value.to_string(),
+            AnswerContent::Form(value) | AnswerContent::Arguments(value) => value.to_string(),
         }
     }
 
     /// Checks that the answer fits the kind and the form of the question.
-    pub fn check(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
+    pub fn check(&self, kind: GateKind, shape: &AnswerShape) -> Result<(), Refusal> {
         self.check_size()?;
-        if self.interrupts && (self.verdict, kind) != (Verdict::Rejected, Kind::Tool) {
+        if self.interrupts && (self.verdict, kind) != (Verdict::Rejected, GateKind::Tool) {
             let message = "only a no to a tool call can interrupt its agent";
             return Err(Refusal::new(Code::WrongAnswer, message));
         }
@@ -240,7 +249,7 @@ impl Answer {
         .hint("put the long part in a file of the project and name it in the answer"))
     }
 
-    fn check_rejection(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
+    fn check_rejection(&self, kind: GateKind, shape: &AnswerShape) -> Result<(), Refusal> {
         let unsaid = self.reason.as_deref().is_none_or(|r| r.trim().is_empty());
         if kind.rejection_needs_reason() && unsaid {
             return Err(Refusal::new(
@@ -250,8 +259,8 @@ impl Answer {
             .hint("say what is in the way: sayso reject ID \"reason\""));
         }
         match &self.content {
-            Content::None | Content::Text(_) => Ok(()),
-            Content::Choice { picked, other: words }
+            AnswerContent::None | AnswerContent::Text(_) => Ok(()),
+            AnswerContent::Choice { picked, other: words }
                 if picked.iter().any(|name| shape.declines(name)) =>
             {
                 if let Some(yes) = picked.iter().find(|name| !shape.declines(name)) {
@@ -262,40 +271,44 @@ impl Answer {
                 }
                 check_choice(shape, picked, words.as_deref())
             }
-            content @ (Content::Choice { .. } | Content::Form(_) | Content::Arguments(_)) => {
-                Err(Refusal::new(
-                    Code::WrongAnswer,
-                    format!("a no takes a reason, not {}", content.in_words()),
-                )
-                .hint("sayso reject ID \"reason\""))
-            }
+            content @ (AnswerContent::Choice { .. }
+            | AnswerContent::Form(_)
+            | AnswerContent::Arguments(_)) => Err(Refusal::new(
+                Code::WrongAnswer,
+                format!("a no takes a reason, not {}", content.in_words()),
+            )
+            .hint("sayso reject ID \"reason\"")),
         }
     }
 
-    fn check_content(&self, kind: Kind, shape: &Shape) -> Result<(), Refusal> {
+    fn check_content(&self, kind: GateKind, shape: &AnswerShape) -> Result<(), Refusal> {
         match (shape, &self.content) {
-            (Shape::Verdict, Content::None) => Ok(()),
-            (Shape::Verdict, Content::Arguments(given)) if kind == Kind::Tool => match given {
-                Value::Object(_) => Ok(()),
-                // The call could not run with anything else, and an approval would turn into a rejection.
-                _ => Err(Refusal::new(
-                    Code::WrongAnswer,
-                    "the arguments of a tool call are a JSON object",
-                )
-                .hint("sayso answer ID --arguments '{\"command\": \"ls\"}'")),
-            },
-            (Shape::Text, Content::Text(text)) => not_empty(text),
+            (AnswerShape::Verdict, AnswerContent::None) => Ok(()),
+            (AnswerShape::Verdict, AnswerContent::Arguments(given)) if kind == GateKind::Tool => {
+                match given {
+                    Value::Object(_) => Ok(()),
+                    // The call could not run with anything else, and an approval would turn into a rejection.
+                    _ => Err(Refusal::new(
+                        Code::WrongAnswer,
+                        "the arguments of a tool call are a JSON object",
+                    )
+                    .hint("sayso answer ID --arguments '{\"command\": \"ls\"}'")),
+                }
+            }
+            (AnswerShape::Text, AnswerContent::Text(text)) => not_empty(text),
             // Here a text is a direction, or reports what was done. With any other kind "not yet" would count as an
             // approval.
-            (Shape::Verdict, Content::Text(text)) if kind.takes_words_with_a_yes() => {
+            (AnswerShape::Verdict, AnswerContent::Text(text))
+                if kind.accepts_text_as_approval() =>
+            {
                 not_empty(text)
             }
-            (Shape::Choice { .. }, Content::Choice { picked, other: words }) => {
+            (AnswerShape::Choice { .. }, AnswerContent::Choice { picked, other: words }) => {
                 words.iter().try_for_each(|words| shape.check_words(words))?;
                 check_choice(shape, picked, words.as_deref())
             }
-            (Shape::Form { schema }, Content::Form(value)) => check_form(schema, value),
-            (_, Content::None) => Err(empty(shape)),
+            (AnswerShape::Form { schema }, AnswerContent::Form(value)) => check_form(schema, value),
+            (_, AnswerContent::None) => Err(empty(shape)),
             (_, content) => Err(Refusal::new(
                 Code::WrongAnswer,
                 format!("this gate takes {}, not {}", shape.in_words(), content.in_words()),
@@ -305,65 +318,65 @@ impl Answer {
     }
 }
 
-impl Content {
+impl AnswerContent {
     fn in_words(&self) -> &'static str {
         match self {
-            Content::None => "a bare verdict",
-            Content::Text(_) => "a text",
-            Content::Choice { .. } => "a choice",
-            Content::Form(_) => "a form",
-            Content::Arguments(_) => "edited arguments",
+            AnswerContent::None => "a bare verdict",
+            AnswerContent::Text(_) => "a text",
+            AnswerContent::Choice { .. } => "a choice",
+            AnswerContent::Form(_) => "a form",
+            AnswerContent::Arguments(_) => "edited arguments",
         }
     }
 }
 
-impl Shape {
+impl AnswerShape {
     fn in_words(&self) -> &'static str {
         match self {
-            Shape::Verdict => "a verdict",
-            Shape::Text => "a text",
-            Shape::Choice { multi: false, .. } => "one of its options",
-            Shape::Choice { multi: true, .. } => "one or more of its options",
-            Shape::Form { .. } => "a filled form",
+            AnswerShape::Verdict => "a verdict",
+            AnswerShape::Text => "a text",
+            AnswerShape::Choice { multi: false, .. } => "one of its options",
+            AnswerShape::Choice { multi: true, .. } => "one or more of its options",
+            AnswerShape::Form { .. } => "a filled form",
         }
     }
 
     /// Returns the command that answers a question of this form.
     pub fn how_to_answer(&self) -> String {
         match self {
-            Shape::Verdict => "sayso approve ID, or sayso reject ID \"reason\"".into(),
-            Shape::Text => "sayso respond ID \"your answer\"".into(),
-            Shape::Choice { options, .. } => {
+            AnswerShape::Verdict => "sayso approve ID, or sayso reject ID \"reason\"".into(),
+            AnswerShape::Text => "sayso respond ID \"your answer\"".into(),
+            AnswerShape::Choice { options, .. } => {
                 let names: Vec<_> = options.iter().map(|o| format!("{:?}", o.name)).collect();
                 format!("sayso choose ID OPTION, with one of {}", names.join(", "))
             }
-            Shape::Form { .. } => "sayso answer ID --form '{…}'".into(),
+            AnswerShape::Form { .. } => "sayso answer ID --form '{…}'".into(),
         }
     }
 
     /// Checks that a question of this form can be answered at all.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Shape::Verdict | Shape::Text => Ok(()),
-            Shape::Choice { options, other, .. } => {
+            AnswerShape::Verdict | AnswerShape::Text => Ok(()),
+            AnswerShape::Choice { options, other, .. } => {
                 check_options(options, *other)?;
                 self.check_has_another_way(options, *other)
             }
-            Shape::Form { schema } => validator(schema).map(drop),
+            AnswerShape::Form { schema } => validator(schema).map(drop),
         }
     }
 }
 
-fn empty(shape: &Shape) -> Refusal {
+fn empty(shape: &AnswerShape) -> Refusal {
     Refusal::new(Code::EmptyAnswer, format!("this gate takes {}", shape.in_words()))
         .hint(shape.how_to_answer())
 }
 
 fn not_empty(text: &str) -> Result<(), Refusal> {
-    if text.trim().is_empty() { Err(empty(&Shape::Text)) } else { Ok(()) }
+    if text.trim().is_empty() { Err(empty(&AnswerShape::Text)) } else { Ok(()) }
 }
 
-fn check_options(options: &[Choice], other: bool) -> Result<(), Refusal> {
+fn check_options(options: &[ChoiceOption], other: bool) -> Result<(), Refusal> {
     if options.is_empty() && !other {
         return Err(Refusal::new(Code::BadValue, "a choice needs options")
             .hint("give at least two: --option A --option B"));
@@ -388,12 +401,16 @@ fn check_options(options: &[Choice], other: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn check_choice(shape: &Shape, picked: &[String], words: Option<&str>) -> Result<(), Refusal> {
+fn check_choice(
+    shape: &AnswerShape,
+    picked: &[String],
+    words: Option<&str>,
+) -> Result<(), Refusal> {
     match shape {
-        Shape::Choice { options, multi, other } => {
+        AnswerShape::Choice { options, multi, other } => {
             check_picks(options, *multi, *other, picked, words)
         }
-        Shape::Verdict | Shape::Text | Shape::Form { .. } => Err(empty(shape)),
+        AnswerShape::Verdict | AnswerShape::Text | AnswerShape::Form { .. } => Err(empty(shape)),
     }
 }
 
@@ -403,7 +420,7 @@ fn looks_like(a: &str, b: &str) -> bool {
 }
 
 fn check_picks(
-    options: &[Choice],
+    options: &[ChoiceOption],
     multi: bool,
     other: bool,
     picked: &[String],
@@ -424,7 +441,7 @@ fn check_picks(
     words.map_or(Ok(()), not_empty)?;
     let twice = picked.iter().enumerate().any(|(at, p)| picked[..at].contains(p));
     match picked.len() + usize::from(words.is_some()) {
-        0 => Err(empty(&Shape::Choice { options: options.to_vec(), multi, other })),
+        0 => Err(empty(&AnswerShape::Choice { options: options.to_vec(), multi, other })),
         _ if twice => Err(Refusal::new(Code::WrongAnswer, "an option is picked twice")),
         1 => Ok(()),
         _ if multi => Ok(()),
@@ -440,12 +457,12 @@ fn check_form(schema: &Value, value: &Value) -> Result<(), Refusal> {
     let misfits: Box<[_]> = validator(schema)?
         .iter_errors(value)
         .take(MISFITS_MAX)
-        .map(|error| Misfit { at: place(&error), words: in_words(&error) })
+        .map(|error| FieldError { at: place(&error), words: in_words(&error) })
         .collect();
     if misfits.is_empty() {
         return Ok(());
     }
-    let problem = |Misfit { at, words }: &Misfit| match at.as_str() {
+    let problem = |FieldError { at, words }: &FieldError| match at.as_str() {
         "" => format!("the form: {words}"),
         at => format!("{at}: {words}"),
     };
@@ -489,7 +506,7 @@ fn in_words(error: &jsonschema::ValidationError<'_>) -> String {
 }
 
 fn shown(value: &Value) -> String {
-    shorten(&harmless_line(&value.to_string()), MISFIT_CHARS_MAX)
+    shorten(&sanitize_line(&value.to_string()), MISFIT_CHARS_MAX)
 }
 
 /// Adds formats that browsers check and the library does not, or only with large Unicode tables.

@@ -50,7 +50,7 @@ impl Approvers {
         }
     }
 
-    /// True if the rule could ever be satisfied with the person `without` left out.
+    /// True if the rule could ever be satisfied with the person `missing_after` left out.
     pub fn can_be_satisfied(&self, without: Option<&str>) -> bool {
         // Placeholders stand for the people that "anyone" may be; a control character keeps them apart from real
         // names.
@@ -120,12 +120,12 @@ impl Approvers {
     }
 
     /// Returns the approvals that are still missing after those of `yes`; `None` if they suffice.
-    pub fn without(&self, yes: &BTreeSet<&str>) -> Option<Approvers> {
+    pub fn missing_after(&self, yes: &BTreeSet<&str>) -> Option<Approvers> {
         if self.satisfied_by(yes) {
             return None;
         }
         let rest = |parts: &[Approvers]| -> Vec<_> {
-            parts.iter().filter_map(|part| part.without(yes)).collect()
+            parts.iter().filter_map(|part| part.missing_after(yes)).collect()
         };
         Some(match self {
             Approvers::Anyone | Approvers::Person(_) => self.clone(),
@@ -221,7 +221,7 @@ mod tests {
         ];
         for (approvers, yes, expected) in table {
             let yes = yes.iter().copied().collect();
-            let missing = approvers.without(&yes).map(|it| it.in_words()).unwrap_or_default();
+            let missing = approvers.missing_after(&yes).map(|it| it.in_words()).unwrap_or_default();
             assert_eq!(missing, expected, "{approvers:?} {yes:?}");
         }
     }

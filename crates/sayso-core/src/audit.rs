@@ -2,12 +2,15 @@
 //!
 //! Hashing and verifying are pure, so an export can be verified anywhere, without the database.
 
-use crate::{Actor, Digest, Door, Level, Proof, Role, RunId, SpaceId, Timestamp, digest};
+use crate::{
+    Actor, AssuranceLevel, Digest, EntryPoint, IdentityProof, Role, RunId, SpaceId, Timestamp,
+    digest,
+};
 use serde::{Deserialize, Serialize};
 
 /// One entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ChainEntry {
     /// The position in the chain, from 1.
     pub seq: u64,
     /// The time of the change.
@@ -25,11 +28,11 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launcher: Option<String>,
     /// The actor's proof of identity.
-    pub proof: Proof,
+    pub proof: IdentityProof,
     /// The assurance level of the place.
-    pub level: Level,
+    pub level: AssuranceLevel,
     /// The interface that was used.
-    pub door: Door,
+    pub door: EntryPoint,
     /// The action: `gate.answered`, `task.created`, `token.minted`.
     pub action: String,
     /// The handle of the object acted on.
@@ -41,19 +44,19 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
     /// The outcome: done or refused.
-    pub outcome: Outcome,
+    pub outcome: AuditOutcome,
     /// The reason of the actor or of the refusal, if there is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// References to the events written with this entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Mark>,
+    pub events: Vec<EventReference>,
 }
 
 /// The outcome of an audited action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// The action was done.
     Done,
     /// The action was refused.
@@ -62,7 +65,7 @@ pub enum Outcome {
 
 /// A reference that binds one event of the log to an audit entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Mark {
+pub struct EventReference {
     /// The stream, such as `gate/01ARZ3NDEKTSV4RRFFQ69G5FAV`.
     pub stream: String,
     /// The position in the stream, from 1.
@@ -71,7 +74,7 @@ pub struct Mark {
     pub hash: Digest,
 }
 
-impl Mark {
+impl EventReference {
     /// Returns the reference to an event with the text that is stored.
     pub fn of(stream: &str, version: u64, body: &str) -> Self {
         let hash = Digest::of_bytes(format!("{stream}\n{version}\n{body}").as_bytes());
@@ -79,7 +82,7 @@ impl Mark {
     }
 }
 
-impl Entry {
+impl ChainEntry {
     /// Returns an entry for an action of `actor`; the caller fills in the particular fields.
     pub fn new(actor: &Actor, space: SpaceId, at: Timestamp, action: &str, object: &str) -> Self {
         Self {
@@ -97,7 +100,7 @@ impl Entry {
             object: object.into(),
             revision: None,
             digest: None,
-            outcome: Outcome::Done,
+            outcome: AuditOutcome::Done,
             reason: String::new(),
             events: vec![],
         }
@@ -106,7 +109,7 @@ impl Entry {
 
 /// An entry sealed into the chain. `body` is the entry as canonical JSON, byte for byte as hashed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sealed {
+pub struct SealedEntry {
     /// The position in the chain.
     pub seq: u64,
     /// The hash of the previous entry.
@@ -119,14 +122,14 @@ pub struct Sealed {
 
 /// The head of a chain. A copy outside of the database shows if entries were cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ChainHead {
     /// The number of entries.
     pub seq: u64,
     /// The hash of the last entry.
     pub hash: Digest,
 }
 
-impl Head {
+impl ChainHead {
     /// Returns the head of a chain without entries.
     pub fn genesis(space: SpaceId) -> Self {
         Self { seq: 0, hash: Digest::of_bytes(format!("sayso audit chain of {space}").as_bytes()) }
@@ -134,10 +137,10 @@ impl Head {
 }
 
 /// Seals an entry as the next one after `head`.
-pub fn seal(head: &Head, mut entry: Entry) -> Sealed {
+pub fn seal(head: &ChainHead, mut entry: ChainEntry) -> SealedEntry {
     entry.seq = head.seq + 1;
     let body = digest::canonical(&entry);
-    Sealed { seq: entry.seq, prev: head.hash.clone(), hash: link(&head.hash, &body), body }
+    SealedEntry { seq: entry.seq, prev: head.hash.clone(), hash: link(&head.hash, &body), body }
 }
 
 fn link(prev: &Digest, body: &str) -> Digest {
@@ -147,7 +150,7 @@ fn link(prev: &Digest, body: &str) -> Digest {
 /// The first entry that fails verification, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("audit entry {seq} does not hold: {why}")]
-pub struct Broken {
+pub struct ChainBreak {
     /// The position of the entry.
     pub seq: u64,
     /// The defect that was found.
@@ -156,27 +159,27 @@ pub struct Broken {
 
 /// Verifies a chain entry by entry.
 #[derive(Debug, Clone)]
-pub struct Verifier {
+pub struct ChainVerifier {
     space: SpaceId,
-    head: Head,
+    head: ChainHead,
 }
 
-impl Verifier {
+impl ChainVerifier {
     /// Returns a verifier that starts at the first entry of a space's chain.
     pub fn new(space: SpaceId) -> Self {
-        Self { space, head: Head::genesis(space) }
+        Self { space, head: ChainHead::genesis(space) }
     }
 
     /// Returns a verifier that starts right before an entry, to check that one by itself.
-    pub fn behind(space: SpaceId, sealed: &Sealed) -> Self {
+    pub fn behind(space: SpaceId, sealed: &SealedEntry) -> Self {
         let seq = sealed.seq.saturating_sub(1);
-        Self { space, head: Head { seq, hash: sealed.prev.clone() } }
+        Self { space, head: ChainHead { seq, hash: sealed.prev.clone() } }
     }
 
     /// Checks the next entry and returns it.
-    pub fn next(&mut self, sealed: &Sealed) -> Result<Entry, Broken> {
+    pub fn next(&mut self, sealed: &SealedEntry) -> Result<ChainEntry, ChainBreak> {
         let seq = self.head.seq + 1;
-        let broken = |why: String| Broken { seq, why };
+        let broken = |why: String| ChainBreak { seq, why };
         if sealed.seq != seq {
             return Err(broken(format!("entry {} stands in its place", sealed.seq)));
         }
@@ -186,21 +189,21 @@ impl Verifier {
         if sealed.hash != link(&sealed.prev, &sealed.body) {
             return Err(broken("its text was changed".into()));
         }
-        let entry: Entry = serde_json::from_str(&sealed.body)
+        let entry: ChainEntry = serde_json::from_str(&sealed.body)
             .map_err(|e| broken(format!("its text cannot be read: {e}")))?;
         if entry.seq != seq || entry.space != self.space {
             return Err(broken("its text belongs to another place".into()));
         }
-        self.head = Head { seq, hash: sealed.hash.clone() };
+        self.head = ChainHead { seq, hash: sealed.hash.clone() };
         Ok(entry)
     }
 
     /// Checks that the chain ends at the expected head.
-    pub fn finish(self, head: &Head) -> Result<Head, Broken> {
+    pub fn finish(self, head: &ChainHead) -> Result<ChainHead, ChainBreak> {
         if self.head == *head {
             return Ok(self.head);
         }
-        Err(Broken {
+        Err(ChainBreak {
             seq: self.head.seq + 1,
             why: format!("the chain has {} entries and should have {}", self.head.seq, head.seq),
         })
@@ -211,22 +214,27 @@ impl Verifier {
 mod tests {
     use super::*;
 
-    fn chain(len: u64) -> (SpaceId, Vec<Sealed>, Head) {
+    fn chain(len: u64) -> (SpaceId, Vec<SealedEntry>, ChainHead) {
         let space = SpaceId::mint(Timestamp::from_micros(0), 7);
-        let actor = Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli);
-        let mut head = Head::genesis(space);
+        let actor =
+            Actor::new(Role::Human, "ann", IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli);
+        let mut head = ChainHead::genesis(space);
         let mut entries = vec![];
         for n in 0..len {
             let at = Timestamp::from_micros(n as i64);
-            let sealed = seal(&head, Entry::new(&actor, space, at, "gate.answered", "g1234"));
-            head = Head { seq: sealed.seq, hash: sealed.hash.clone() };
+            let sealed = seal(&head, ChainEntry::new(&actor, space, at, "gate.answered", "g1234"));
+            head = ChainHead { seq: sealed.seq, hash: sealed.hash.clone() };
             entries.push(sealed);
         }
         (space, entries, head)
     }
 
-    fn verify(space: SpaceId, entries: &[Sealed], head: &Head) -> Result<Head, Broken> {
-        let mut verifier = Verifier::new(space);
+    fn verify(
+        space: SpaceId,
+        entries: &[SealedEntry],
+        head: &ChainHead,
+    ) -> Result<ChainHead, ChainBreak> {
+        let mut verifier = ChainVerifier::new(space);
         for entry in entries {
             verifier.next(entry)?;
         }
@@ -242,7 +250,7 @@ mod tests {
     #[test]
     fn every_kind_of_tampering_is_found_and_named() {
         let (space, entries, head) = chain(5);
-        type Tamper = fn(&mut Vec<Sealed>);
+        type Tamper = fn(&mut Vec<SealedEntry>);
         let table: [(&str, Tamper, u64); 6] = [
             ("edit the middle", |e| e[2].body = e[2].body.replace("ann", "eve"), 3),
             (

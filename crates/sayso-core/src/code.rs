@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The exit status of a command. The numbers are stable, because scripts depend on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[repr(u8)]
-pub enum Exit {
+pub enum CommandExit {
     /// The command did its work.
     Ok = 0,
     /// A failure that is none of the below.
@@ -44,30 +44,39 @@ pub enum Exit {
     Terminated = 143,
 }
 
-impl Exit {
+impl CommandExit {
     /// All exit codes, in order, with their meaning. The reference page is made from it.
-    pub const TABLE: [(Exit, &'static str); 18] = [
-        (Exit::Ok, "it worked"),
-        (Exit::Error, "something failed: the disk, the editor, a bug"),
-        (Exit::Usage, "the command line, a file or a value given is wrong"),
-        (Exit::NotFound, "no such task, gate, message, token or space"),
-        (Exit::Login, "a credential is missing, unknown, expired or revoked"),
-        (Exit::NotAllowed, "the caller may not do this"),
-        (Exit::Conflict, "already answered, changed since it was shown, or in another state"),
-        (Exit::TimedOut, "the wait is over and nobody has answered; the gate stays open"),
-        (Exit::Rejected, "the person said no"),
-        (Exit::Unreachable, "the store cannot be reached; nothing was allowed"),
-        (Exit::AuditBroken, "the audit chain does not verify"),
-        (Exit::Unanswered, "the gate ended without an answer: expired, withdrawn or superseded"),
-        (Exit::Held, "a person is asked first; nothing has been done yet"),
+    pub const TABLE: [(CommandExit, &'static str); 18] = [
+        (CommandExit::Ok, "it worked"),
+        (CommandExit::Error, "something failed: the disk, the editor, a bug"),
+        (CommandExit::Usage, "the command line, a file or a value given is wrong"),
+        (CommandExit::NotFound, "no such task, gate, message, token or space"),
+        (CommandExit::Login, "a credential is missing, unknown, expired or revoked"),
+        (CommandExit::NotAllowed, "the caller may not do this"),
         (
-            Exit::OutcomeUnknown,
+            CommandExit::Conflict,
+            "already answered, changed since it was shown, or in another state",
+        ),
+        (CommandExit::TimedOut, "the wait is over and nobody has answered; the gate stays open"),
+        (CommandExit::Rejected, "the person said no"),
+        (CommandExit::Unreachable, "the store cannot be reached; nothing was allowed"),
+        (CommandExit::AuditBroken, "the audit chain does not verify"),
+        (
+            CommandExit::Unanswered,
+            "the gate ended without an answer: expired, withdrawn or superseded",
+        ),
+        (CommandExit::Held, "a person is asked first; nothing has been done yet"),
+        (
+            CommandExit::OutcomeUnknown,
             "the connection was lost half-way; it may have counted or not: look before you try again",
         ),
-        (Exit::Unfinished, "it stopped unfinished: a budget is used up, or a step is stuck"),
-        (Exit::HungUp, "the terminal went away before it was finished (SIGHUP)"),
-        (Exit::Interrupted, "it was interrupted before it was finished (SIGINT, as by Ctrl+C)"),
-        (Exit::Terminated, "it was ended before it was finished (SIGTERM)"),
+        (CommandExit::Unfinished, "it stopped unfinished: a budget is used up, or a step is stuck"),
+        (CommandExit::HungUp, "the terminal went away before it was finished (SIGHUP)"),
+        (
+            CommandExit::Interrupted,
+            "it was interrupted before it was finished (SIGINT, as by Ctrl+C)",
+        ),
+        (CommandExit::Terminated, "it was ended before it was finished (SIGTERM)"),
     ];
 }
 
@@ -101,8 +110,8 @@ macro_rules! codes {
             }
 
             /// Returns the exit status of a command that ends with this code.
-            pub const fn exit(self) -> Exit {
-                match self { $(Code::$name => Exit::$exit,)* }
+            pub const fn exit(self) -> CommandExit {
+                match self { $(Code::$name => CommandExit::$exit,)* }
             }
         }
     };

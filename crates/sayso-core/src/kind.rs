@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The kind of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum GateKind {
     /// To do the task by hand.
     Work,
     /// To sign off finished work.
@@ -32,80 +32,91 @@ pub enum Kind {
     Lifecycle,
 }
 
-impl Kind {
+impl GateKind {
     /// All kinds, in the order of the documentation.
-    pub const ALL: [Kind; 11] = [
-        Kind::Work,
-        Kind::Approval,
-        Kind::Input,
-        Kind::Review,
-        Kind::Content,
-        Kind::Escalation,
-        Kind::Checkpoint,
-        Kind::Decision,
-        Kind::Tool,
-        Kind::Transition,
-        Kind::Lifecycle,
+    pub const ALL: [GateKind; 11] = [
+        GateKind::Work,
+        GateKind::Approval,
+        GateKind::Input,
+        GateKind::Review,
+        GateKind::Content,
+        GateKind::Escalation,
+        GateKind::Checkpoint,
+        GateKind::Decision,
+        GateKind::Tool,
+        GateKind::Transition,
+        GateKind::Lifecycle,
     ];
 
     /// The kinds that a task tracker calls `awaiting`.
-    pub const AWAITING: [Kind; 7] = [
-        Kind::Work,
-        Kind::Approval,
-        Kind::Input,
-        Kind::Review,
-        Kind::Content,
-        Kind::Escalation,
-        Kind::Checkpoint,
+    pub const AWAITING: [GateKind; 7] = [
+        GateKind::Work,
+        GateKind::Approval,
+        GateKind::Input,
+        GateKind::Review,
+        GateKind::Content,
+        GateKind::Escalation,
+        GateKind::Checkpoint,
     ];
 
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Kind::Work => "work",
-            Kind::Approval => "approval",
-            Kind::Input => "input",
-            Kind::Review => "review",
-            Kind::Content => "content",
-            Kind::Escalation => "escalation",
-            Kind::Checkpoint => "checkpoint",
-            Kind::Decision => "decision",
-            Kind::Tool => "tool",
-            Kind::Transition => "transition",
-            Kind::Lifecycle => "lifecycle",
+            GateKind::Work => "work",
+            GateKind::Approval => "approval",
+            GateKind::Input => "input",
+            GateKind::Review => "review",
+            GateKind::Content => "content",
+            GateKind::Escalation => "escalation",
+            GateKind::Checkpoint => "checkpoint",
+            GateKind::Decision => "decision",
+            GateKind::Tool => "tool",
+            GateKind::Transition => "transition",
+            GateKind::Lifecycle => "lifecycle",
         }
     }
 
     /// Returns the question shown if the asker gave none.
     pub const fn default_question(self) -> &'static str {
         match self {
-            Kind::Work => "Please do this by hand.",
-            Kind::Approval => "The work is done. Do you approve it?",
-            Kind::Input => "The agent needs an answer to go on.",
-            Kind::Review => "Please review the code.",
-            Kind::Content => "Please judge the content.",
-            Kind::Escalation => "Something unexpected came up. How shall it go on?",
-            Kind::Checkpoint => "A phase is complete. May the next one begin?",
-            Kind::Decision => "A decision is needed.",
-            Kind::Tool => "May this tool call run?",
-            Kind::Transition => "May the task move on?",
-            Kind::Lifecycle => "May the agent be started, restarted or stopped?",
+            GateKind::Work => "Please do this by hand.",
+            GateKind::Approval => "The work is done. Do you approve it?",
+            GateKind::Input => "The agent needs an answer to go on.",
+            GateKind::Review => "Please review the code.",
+            GateKind::Content => "Please judge the content.",
+            GateKind::Escalation => "Something unexpected came up. How shall it go on?",
+            GateKind::Checkpoint => "A phase is complete. May the next one begin?",
+            GateKind::Decision => "A decision is needed.",
+            GateKind::Tool => "May this tool call run?",
+            GateKind::Transition => "May the task move on?",
+            GateKind::Lifecycle => "May the agent be started, restarted or stopped?",
         }
     }
 
     /// Returns the effect of the verdict on the task behind the gate.
-    pub const fn outcome(self, verdict: Verdict) -> Outcome {
+    pub const fn outcome(self, verdict: Verdict) -> TaskOutcome {
         use Verdict::{Answered, Approved, Rejected};
         match (self, verdict) {
             // Only a bare approval signs off. A person who did the work by hand answers with a text.
-            (Kind::Approval | Kind::Review | Kind::Content, Answered) => Outcome::Back,
-            (Kind::Work, Answered) => Outcome::Done,
-            (Kind::Work | Kind::Approval | Kind::Review | Kind::Content, Approved) => Outcome::Done,
-            (Kind::Work | Kind::Approval | Kind::Review | Kind::Content, Rejected) => Outcome::Back,
-            (Kind::Input | Kind::Escalation, Approved | Answered) => Outcome::Back,
-            (Kind::Input | Kind::Escalation, Rejected) => Outcome::Abandoned,
-            (Kind::Checkpoint, _) => Outcome::Back,
-            (Kind::Decision | Kind::Tool | Kind::Transition | Kind::Lifecycle, _) => Outcome::Back,
+            (GateKind::Approval | GateKind::Review | GateKind::Content, Answered) => {
+                TaskOutcome::Back
+            }
+            (GateKind::Work, Answered) => TaskOutcome::Done,
+            (
+                GateKind::Work | GateKind::Approval | GateKind::Review | GateKind::Content,
+                Approved,
+            ) => TaskOutcome::Done,
+            (
+                GateKind::Work | GateKind::Approval | GateKind::Review | GateKind::Content,
+                Rejected,
+            ) => TaskOutcome::Back,
+            (GateKind::Input | GateKind::Escalation, Approved | Answered) => TaskOutcome::Back,
+            (GateKind::Input | GateKind::Escalation, Rejected) => TaskOutcome::Abandoned,
+            (GateKind::Checkpoint, _) => TaskOutcome::Back,
+            (
+                GateKind::Decision | GateKind::Tool | GateKind::Transition | GateKind::Lifecycle,
+                _,
+            ) => TaskOutcome::Back,
         }
     }
 
@@ -113,38 +124,43 @@ impl Kind {
     /// task while a person decides.
     pub const fn parks_the_task(self) -> bool {
         match self {
-            Kind::Work
-            | Kind::Approval
-            | Kind::Input
-            | Kind::Review
-            | Kind::Content
-            | Kind::Escalation
-            | Kind::Checkpoint => true,
-            Kind::Decision | Kind::Tool | Kind::Transition | Kind::Lifecycle => false,
+            GateKind::Work
+            | GateKind::Approval
+            | GateKind::Input
+            | GateKind::Review
+            | GateKind::Content
+            | GateKind::Escalation
+            | GateKind::Checkpoint => true,
+            GateKind::Decision | GateKind::Tool | GateKind::Transition | GateKind::Lifecycle => {
+                false
+            }
         }
     }
 
     /// True if a text counts as an approval: a direction, or a report of work done by hand.
-    pub const fn takes_words_with_a_yes(self) -> bool {
-        matches!(self, Kind::Escalation | Kind::Work)
+    pub const fn accepts_text_as_approval(self) -> bool {
+        matches!(self, GateKind::Escalation | GateKind::Work)
     }
 
     /// True if a rejection needs a reason: work that is handed back without one helps no agent.
     pub const fn rejection_needs_reason(self) -> bool {
-        matches!(self, Kind::Work)
+        matches!(self, GateKind::Work)
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for GateKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Kind {
-    type Err = UnknownKind;
-    fn from_str(text: &str) -> Result<Self, UnknownKind> {
-        Kind::ALL.into_iter().find(|k| k.as_str() == text).ok_or_else(|| UnknownKind(text.into()))
+impl FromStr for GateKind {
+    type Err = UnknownGateKind;
+    fn from_str(text: &str) -> Result<Self, UnknownGateKind> {
+        GateKind::ALL
+            .into_iter()
+            .find(|k| k.as_str() == text)
+            .ok_or_else(|| UnknownGateKind(text.into()))
     }
 }
 
@@ -154,7 +170,7 @@ impl FromStr for Kind {
     "{0:?} is no kind of gate; the kinds are work, approval, input, review, content, escalation, \
      checkpoint, decision, tool, transition and lifecycle"
 )]
-pub struct UnknownKind(String);
+pub struct UnknownGateKind(String);
 
 /// The verdict of an answer. Approved and answered differ: picking a colour approves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -205,7 +221,7 @@ impl fmt::Display for Verdict {
 /// do" outweighs "go on", and "go on" outweighs "done".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// The task closes: the work was accepted.
     Done,
     /// The task goes back to the agent.
@@ -220,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_matrix_is_the_products() {
-        let page: String = Kind::ALL
+        let page: String = GateKind::ALL
             .into_iter()
             .map(|k| {
                 let all = [Verdict::Approved, Verdict::Answered, Verdict::Rejected];
@@ -245,9 +261,9 @@ mod tests {
 
     #[test]
     fn every_kind_is_read_back_from_its_name() {
-        for kind in Kind::ALL {
+        for kind in GateKind::ALL {
             assert_eq!(kind.as_str().parse(), Ok(kind));
         }
-        assert!("Approval".parse::<Kind>().is_err());
+        assert!("Approval".parse::<GateKind>().is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! A message: text from a person or the system to an agent, stored until the agent has read it.
 
-use crate::{Actor, Code, Deed, MessageId, Refusal, Role, SpaceId, Timestamp};
+use crate::{Actor, Code, MessageId, Permission, Refusal, Role, SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The maximum size of a message.
@@ -11,7 +11,7 @@ const NAME_BYTES_MAX: usize = 200;
 
 /// A message to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct AgentMessage {
     /// The id, chosen by the sender.
     pub id: MessageId,
     /// The space it belongs to.
@@ -32,10 +32,10 @@ pub struct Message {
     pub read_at: Option<Timestamp>,
 }
 
-impl Message {
+impl AgentMessage {
     /// Checks that `actor` may send this message, and its size.
     pub fn check(&self, actor: &Actor) -> Result<(), Refusal> {
-        actor.check(Deed::Track, "send messages")?;
+        actor.check(Permission::Track, "send messages")?;
         if self.from_role == Role::Human && actor.role != Role::Human {
             let (role, name) = (actor.role.as_str(), &actor.name);
             return Err(Refusal::new(
@@ -71,7 +71,7 @@ impl Message {
     /// work on tasks. A read-only credential could otherwise take a message away from its agent.
     pub fn check_reader(&self, actor: &Actor) -> Result<(), Refusal> {
         if actor.role != Role::Agent {
-            return actor.check(Deed::Track, "say that a message was read");
+            return actor.check(Permission::Track, "say that a message was read");
         }
         if actor.name != self.to {
             return Err(Refusal::new(
@@ -86,15 +86,15 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Door, Level, Proof};
+    use crate::{AssuranceLevel, EntryPoint, IdentityProof};
 
     fn actor(role: Role, name: &str) -> Actor {
-        Actor::new(role, name, Proof::Token, Level::S0, Door::Cli)
+        Actor::new(role, name, IdentityProof::Token, AssuranceLevel::S0, EntryPoint::Cli)
     }
 
-    fn message(from_role: Role, to: &str, text: &str) -> Message {
+    fn message(from_role: Role, to: &str, text: &str) -> AgentMessage {
         let at = Timestamp::from_micros(0);
-        Message {
+        AgentMessage {
             id: MessageId::mint(at, 1),
             space: SpaceId::mint(at, 1),
             handle: "m0001".into(),
@@ -137,10 +137,14 @@ mod tests {
         ] {
             assert_eq!(to_fixer.check_reader(&actor(role, name)).is_ok(), may, "{role:?} {name}");
         }
-        for deed in [Deed::Read, Deed::Measure, Deed::Ask, Deed::Track] {
+        for deed in [Permission::Read, Permission::Measure, Permission::Ask, Permission::Track] {
             let scopes = Some([deed].into());
             let limited = Actor { scopes, ..actor(Role::Operator, "ops") };
-            assert_eq!(to_fixer.check_reader(&limited).is_ok(), deed == Deed::Track, "{deed:?}");
+            assert_eq!(
+                to_fixer.check_reader(&limited).is_ok(),
+                deed == Permission::Track,
+                "{deed:?}"
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// The reason of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Occasion {
+pub enum NoticeReason {
     /// A gate waits for them.
     Asked,
     /// The card of the gate has changed.
@@ -29,57 +29,57 @@ pub enum Occasion {
     Settled,
 }
 
-impl Occasion {
+impl NoticeReason {
     /// All reasons, in the order of declaration.
-    pub const ALL: [Occasion; 10] = [
-        Occasion::Asked,
-        Occasion::Changed,
-        Occasion::Woken,
-        Occasion::Reminded,
-        Occasion::Escalated,
-        Occasion::ExpiresSoon,
-        Occasion::AskedAgain,
-        Occasion::Overdue,
-        Occasion::Delegated,
-        Occasion::Settled,
+    pub const ALL: [NoticeReason; 10] = [
+        NoticeReason::Asked,
+        NoticeReason::Changed,
+        NoticeReason::Woken,
+        NoticeReason::Reminded,
+        NoticeReason::Escalated,
+        NoticeReason::ExpiresSoon,
+        NoticeReason::AskedAgain,
+        NoticeReason::Overdue,
+        NoticeReason::Delegated,
+        NoticeReason::Settled,
     ];
 
     /// Returns the name used in the API and in settings.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Occasion::Asked => "asked",
-            Occasion::Changed => "changed",
-            Occasion::Woken => "woken",
-            Occasion::Reminded => "reminded",
-            Occasion::Escalated => "escalated",
-            Occasion::ExpiresSoon => "expires_soon",
-            Occasion::AskedAgain => "asked_again",
-            Occasion::Overdue => "overdue",
-            Occasion::Delegated => "delegated",
-            Occasion::Settled => "settled",
+            NoticeReason::Asked => "asked",
+            NoticeReason::Changed => "changed",
+            NoticeReason::Woken => "woken",
+            NoticeReason::Reminded => "reminded",
+            NoticeReason::Escalated => "escalated",
+            NoticeReason::ExpiresSoon => "expires_soon",
+            NoticeReason::AskedAgain => "asked_again",
+            NoticeReason::Overdue => "overdue",
+            NoticeReason::Delegated => "delegated",
+            NoticeReason::Settled => "settled",
         }
     }
 
     /// Returns the predicate of a sentence about the gate: "it …".
     pub const fn in_words(self) -> &'static str {
         match self {
-            Occasion::Asked => "waits for you",
-            Occasion::Changed => "has changed; look again",
-            Occasion::Woken => "was put off until now",
-            Occasion::Reminded => "still waits for you",
-            Occasion::Escalated => "waits for you now, since nobody else answered",
-            Occasion::ExpiresSoon => "waits for you, and its time is nearly over",
-            Occasion::AskedAgain => "is asked again, since nobody answered",
-            Occasion::Overdue => "is overdue and waits on",
-            Occasion::Delegated => "was handed to you",
-            Occasion::Settled => "waits no more",
+            NoticeReason::Asked => "waits for you",
+            NoticeReason::Changed => "has changed; look again",
+            NoticeReason::Woken => "was put off until now",
+            NoticeReason::Reminded => "still waits for you",
+            NoticeReason::Escalated => "waits for you now, since nobody else answered",
+            NoticeReason::ExpiresSoon => "waits for you, and its time is nearly over",
+            NoticeReason::AskedAgain => "is asked again, since nobody answered",
+            NoticeReason::Overdue => "is overdue and waits on",
+            NoticeReason::Delegated => "was handed to you",
+            NoticeReason::Settled => "waits no more",
         }
     }
 }
 
 /// A notification channel as the desk knows it: its name and its recipients. The sender knows how to send.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reach {
+pub struct ChannelInfo {
     /// The name of the channel.
     pub channel: String,
     /// The people it reaches. Empty for a channel that is shared.
@@ -88,7 +88,7 @@ pub struct Reach {
     pub settled: bool,
 }
 
-impl From<&str> for Reach {
+impl From<&str> for ChannelInfo {
     fn from(channel: &str) -> Self {
         Self { channel: channel.into(), ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl From<&str> for Reach {
 
 /// A person's preference: the channels by which they want to be notified.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct NoticePreference {
     /// The name of the person.
     pub person: String,
     /// The channels; `None` leaves it to the channels that list the person.
@@ -105,10 +105,10 @@ pub struct Wish {
 
 /// Returns the pairs of channel and recipient for a notice. A person is notified by the channels they chose, else by
 /// those that list them; a shared channel is notified once, independent of the approvers.
-pub fn ways(
+pub fn notice_targets(
     is_told: impl Fn(&str) -> bool,
-    people: &[Wish],
-    channels: &[Reach],
+    people: &[NoticePreference],
+    channels: &[ChannelInfo],
 ) -> BTreeSet<(String, Option<String>)> {
     let wish = |name: &str| people.iter().find(|wish| wish.person == name)?.channels.as_ref();
     let named = channels.iter().flat_map(|reach| &reach.who);
@@ -139,18 +139,24 @@ mod tests {
     #[test]
     fn who_is_told_by_which_channel() {
         let person = |name: &str| Approvers::Person(name.into());
-        let reach = |channel: &str, who: &[&str]| Reach {
+        let reach = |channel: &str, who: &[&str]| ChannelInfo {
             who: who.iter().map(|name| (*name).into()).collect(),
-            ..Reach::from(channel)
+            ..ChannelInfo::from(channel)
         };
-        let wish = |person: &str, channels: Option<&[&str]>| Wish {
+        let wish = |person: &str, channels: Option<&[&str]>| NoticePreference {
             person: person.into(),
             channels: channels.map(|all| all.iter().map(|name| (*name).into()).collect()),
         };
         let bell = || vec![reach("bell", &[])];
         let both = || vec![reach("room", &[]), reach("phone", &["ann"])];
-        type Case =
-            (&'static str, Approvers, Option<&'static str>, Vec<Wish>, Vec<Reach>, &'static str);
+        type Case = (
+            &'static str,
+            Approvers,
+            Option<&'static str>,
+            Vec<NoticePreference>,
+            Vec<ChannelInfo>,
+            &'static str,
+        );
         let table: Vec<Case> = vec![
             ("no channel", Approvers::Anyone, None, vec![], vec![], ""),
             ("one user, no people", Approvers::Anyone, None, vec![], bell(), "bell"),
@@ -186,7 +192,7 @@ mod tests {
         ];
         for (story, asked, excluded, people, channels, expected) in table {
             let is_told = |name: &str| asked.admits(name) && excluded != Some(name);
-            let ways = ways(is_told, &people, &channels).into_iter();
+            let ways = notice_targets(is_told, &people, &channels).into_iter();
             let said: Vec<_> = ways
                 .map(|(channel, person)| match person {
                     Some(person) => format!("{channel}:{person}"),
@@ -199,7 +205,7 @@ mod tests {
 
     #[test]
     fn occasions_have_one_name() {
-        for occasion in Occasion::ALL {
+        for occasion in NoticeReason::ALL {
             let written = serde_json::to_value(occasion).unwrap_or_default();
             assert_eq!(written, occasion.as_str());
         }

@@ -15,7 +15,7 @@ pub struct Refusal {
     pub hint: Option<String>,
     /// The invalid fields of a form. In a box, because most refusals have none and errors should be small.
     #[serde(default, skip_serializing_if = "is_empty")]
-    pub misfits: Box<[Misfit]>,
+    pub misfits: Box<[FieldError]>,
     /// The number of seconds after which a retry may succeed, for rate limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_secs: Option<u32>,
@@ -23,14 +23,14 @@ pub struct Refusal {
 
 /// An invalid field of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Misfit {
+pub struct FieldError {
     /// The JSON pointer of the field: `/proxy/port`; empty for the form as a whole.
     pub at: String,
     /// The description of the error.
     pub words: String,
 }
 
-fn is_empty(misfits: &[Misfit]) -> bool {
+fn is_empty(misfits: &[FieldError]) -> bool {
     misfits.is_empty()
 }
 

@@ -16,7 +16,7 @@ const NAME_BYTES_MAX: usize = 15;
 
 /// A terminal, as seen from a process in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terminal {
+pub struct TerminalInfo {
     /// The other end of it.
     pub end: TerminalEnd,
     /// The age of the session in it.
@@ -35,7 +35,7 @@ pub enum TerminalEnd {
         /// The command line of the process.
         command: String,
         /// The terminals in which it is displayed: its own, or those of its attached clients.
-        shown_in: Vec<Terminal>,
+        shown_in: Vec<TerminalInfo>,
     },
     /// The other end cannot be determined.
     Unseen,
@@ -56,7 +56,7 @@ pub enum TerminalProgram {
 
 /// The reason for doubt that a person sits at a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doubt {
+pub enum PresenceDoubt {
     /// Processes cannot be inspected, so that an agent would go unnoticed.
     Blind(String),
     /// The process belongs to no terminal, or to another one.
@@ -73,20 +73,24 @@ pub enum Doubt {
     Taken,
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for PresenceDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Doubt::Blind(why) => write!(f, "processes cannot be seen ({why})"),
-            Doubt::NotOwn => f.write_str("this process belongs to another terminal, or to none"),
-            Doubt::Young => f.write_str("this terminal was opened a moment ago"),
-            Doubt::Unseen => f.write_str("the other end of this terminal cannot be seen"),
-            Doubt::Program(name) => {
+            PresenceDoubt::Blind(why) => write!(f, "processes cannot be seen ({why})"),
+            PresenceDoubt::NotOwn => {
+                f.write_str("this process belongs to another terminal, or to none")
+            }
+            PresenceDoubt::Young => f.write_str("this terminal was opened a moment ago"),
+            PresenceDoubt::Unseen => f.write_str("the other end of this terminal cannot be seen"),
+            PresenceDoubt::Program(name) => {
                 write!(f, "this terminal was made by {name}, not by a terminal emulator or a login")
             }
-            Doubt::Detached(name) => {
+            PresenceDoubt::Detached(name) => {
                 write!(f, "no person's terminal is known to be attached to this {name}")
             }
-            Doubt::Taken => f.write_str("another program reads what is typed at this terminal"),
+            PresenceDoubt::Taken => {
+                f.write_str("another program reads what is typed at this terminal")
+            }
         }
     }
 }
@@ -191,12 +195,12 @@ fn cut(name: &str) -> &str {
     name.get(..NAME_BYTES_MAX).unwrap_or(name)
 }
 
-impl Terminal {
+impl TerminalInfo {
     /// Checks that a person sits at it; the error is the reason for doubt.
-    pub fn judge(&self) -> Result<(), Doubt> {
+    pub fn judge(&self) -> Result<(), PresenceDoubt> {
         let TerminalEnd::Program { name, command, shown_in } = &self.end else {
             return match self.end {
-                TerminalEnd::Unseen => Err(Doubt::Unseen),
+                TerminalEnd::Unseen => Err(PresenceDoubt::Unseen),
                 TerminalEnd::Device | TerminalEnd::Program { .. } => self.judge_age(),
             };
         };
@@ -206,15 +210,15 @@ impl Terminal {
                 let is_shown = shown_in.iter().any(|terminal| terminal.judge().is_ok());
                 match is_shown {
                     true => self.judge_age(),
-                    false => Err(Doubt::Detached(plain(name).into())),
+                    false => Err(PresenceDoubt::Detached(plain(name).into())),
                 }
             }
-            TerminalProgram::Other => Err(Doubt::Program(name.clone())),
+            TerminalProgram::Other => Err(PresenceDoubt::Program(name.clone())),
         }
     }
 
-    fn judge_age(&self) -> Result<(), Doubt> {
-        if self.age < MOMENT { Err(Doubt::Young) } else { Ok(()) }
+    fn judge_age(&self) -> Result<(), PresenceDoubt> {
+        if self.age < MOMENT { Err(PresenceDoubt::Young) } else { Ok(()) }
     }
 }
 
@@ -229,13 +233,13 @@ mod tests {
 
     const OLD: Duration = Duration::from_secs(60);
 
-    fn made_by(name: &str, command: &str, shown_in: &[Terminal]) -> Terminal {
+    fn made_by(name: &str, command: &str, shown_in: &[TerminalInfo]) -> TerminalInfo {
         let (name, command) = (name.to_owned(), command.to_owned());
         let end = TerminalEnd::Program { name, command, shown_in: shown_in.to_vec() };
-        Terminal { end, age: OLD }
+        TerminalInfo { end, age: OLD }
     }
 
-    fn of(name: &str) -> Terminal {
+    fn of(name: &str) -> TerminalInfo {
         made_by(name, name, &[])
     }
 
@@ -243,7 +247,7 @@ mod tests {
     fn people_sit_at_the_terminals_they_use() {
         let (ssh, kitty) = (of("sshd-session"), of("kitty"));
         for terminal in [
-            Terminal { end: TerminalEnd::Device, age: OLD },
+            TerminalInfo { end: TerminalEnd::Device, age: OLD },
             of("sshd"),
             of("login"),
             // The name of GNOME Terminal is longer than the kernel's limit.
@@ -267,8 +271,8 @@ mod tests {
 
     #[test]
     fn a_terminal_alone_is_no_person() {
-        let made = |name: &str| Err(Doubt::Program(name.into()));
-        let detached = |name: &str| Err(Doubt::Detached(name.into()));
+        let made = |name: &str| Err(PresenceDoubt::Program(name.into()));
+        let detached = |name: &str| Err(PresenceDoubt::Detached(name.into()));
         let young = Duration::from_millis(1_999);
         for (terminal, expected) in [
             (of("script"), made("script")),
@@ -298,11 +302,11 @@ mod tests {
             (made_by("tmux: server", "tmux", &[of("script")]), detached("tmux")),
             (made_by("sudo", "sudo -n sh", &[]), detached("sudo")),
             (made_by("sudo", "sudo -n sh", &[of("node")]), detached("sudo")),
-            (Terminal { end: TerminalEnd::Unseen, age: OLD }, Err(Doubt::Unseen)),
-            (Terminal { age: young, ..of("kitty") }, Err(Doubt::Young)),
-            (Terminal { end: TerminalEnd::Device, age: young }, Err(Doubt::Young)),
+            (TerminalInfo { end: TerminalEnd::Unseen, age: OLD }, Err(PresenceDoubt::Unseen)),
+            (TerminalInfo { age: young, ..of("kitty") }, Err(PresenceDoubt::Young)),
+            (TerminalInfo { end: TerminalEnd::Device, age: young }, Err(PresenceDoubt::Young)),
             (
-                made_by("tmux: server", "tmux", &[Terminal { age: young, ..of("sshd") }]),
+                made_by("tmux: server", "tmux", &[TerminalInfo { age: young, ..of("sshd") }]),
                 detached("tmux"),
             ),
         ] {

@@ -1,7 +1,10 @@
 //! Shared helpers for the tests of all state machines: actors, snapshot pages and seeded property tests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use crate::{Actor, Code, Door, Level, Proof, Refusal, Role, RunId, SpaceId, TaskId, Timestamp};
+use crate::{
+    Actor, AssuranceLevel, Code, EntryPoint, IdentityProof, Refusal, Role, RunId, SpaceId, TaskId,
+    Timestamp,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use serde::Serialize;
@@ -47,9 +50,9 @@ pub(crate) fn who(name: &str) -> Actor {
         run,
         task: run.map(|run| if run == run_id(1) { task_id(1) } else { task_id(2) }),
         launcher: is_agent.then(|| "lea".into()),
-        proof: if role == Role::Human { Proof::Tty } else { Proof::Token },
-        level: Level::S0,
-        door: if is_agent { Door::Mcp } else { Door::Cli },
+        proof: if role == Role::Human { IdentityProof::Tty } else { IdentityProof::Token },
+        level: AssuranceLevel::S0,
+        door: if is_agent { EntryPoint::Mcp } else { EntryPoint::Cli },
     }
 }
 

@@ -12,7 +12,7 @@ const MARKS_SHOWN_MAX: usize = 4;
 
 /// A text that is safe to display.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Harmless {
+pub struct SanitizedText {
     /// The text to display. It has no control characters but newline and tab.
     pub text: String,
     /// The number of invisible or control characters that are now spelt out.
@@ -20,9 +20,9 @@ pub struct Harmless {
 }
 
 /// Sanitizes a text of many lines.
-pub fn harmless(raw: &str) -> Harmless {
+pub fn sanitize(raw: &str) -> SanitizedText {
     let raw = raw.replace("\r\n", "\n");
-    let mut shown = Harmless { text: String::with_capacity(raw.len()), spelt_out: 0 };
+    let mut shown = SanitizedText { text: String::with_capacity(raw.len()), spelt_out: 0 };
     let mut blank = 0;
     for line in raw.split('\n') {
         if line.trim().is_empty() {
@@ -43,8 +43,8 @@ pub fn harmless(raw: &str) -> Harmless {
 }
 
 /// Sanitizes a text for display in one line: line breaks are shown as `⏎`.
-pub fn harmless_line(raw: &str) -> String {
-    let whole = harmless(raw.trim());
+pub fn sanitize_line(raw: &str) -> String {
+    let whole = sanitize(raw.trim());
     whole.text.replace('\n', " ⏎ ").replace('\t', " ")
 }
 
@@ -69,7 +69,7 @@ fn fold(text: &mut String, blank: usize) {
     }
 }
 
-fn push_line(shown: &mut Harmless, line: &str) {
+fn push_line(shown: &mut SanitizedText, line: &str) {
     let mut before = None;
     // A mark without a base character would be drawn onto the text that we print before the line.
     let mut marks = MARKS_SHOWN_MAX;
@@ -217,7 +217,7 @@ mod tests {
             ("blank Braille", "safe\u{2800}\u{2800}"),
             ("emoji joiner", "\u{1f468}\u{200d}\u{1f469}"),
         ] {
-            let shown = harmless(hostile);
+            let shown = sanitize(hostile);
             assert!(shown.spelt_out > 0, "{name}");
             let stays = |c: char| c == '\n' || c == '\t' || !(c.is_control() || spell(c).is_some());
             assert!(shown.text.chars().all(stays), "{name}: {:?}", shown.text);
@@ -235,19 +235,19 @@ mod tests {
             "a\n\nb\tc",
             "  indented\n    more",
         ] {
-            assert_eq!(harmless(plain), Harmless { text: plain.into(), spelt_out: 0 });
+            assert_eq!(sanitize(plain), SanitizedText { text: plain.into(), spelt_out: 0 });
         }
     }
 
     #[test]
     fn floods_of_blank_lines_are_folded_with_a_mark() {
         let flood = format!("safe{}rm -rf /", "\n".repeat(300));
-        assert_eq!(harmless(&flood).text, "safe\n[299 blank lines]\nrm -rf /");
+        assert_eq!(sanitize(&flood).text, "safe\n[299 blank lines]\nrm -rf /");
     }
 
     #[test]
     fn a_line_says_what_it_leaves_out() {
-        assert_eq!(harmless_line("a\nb\r\nc"), "a ⏎ b ⏎ c");
+        assert_eq!(sanitize_line("a\nb\r\nc"), "a ⏎ b ⏎ c");
         assert_eq!(shorten("short", 10), "short");
         assert_eq!(shorten(&"x".repeat(30), 20), format!("{}… (+17)", "x".repeat(13)));
         assert_eq!(shorten(&"x".repeat(3_000), 20), format!("{}… (+2989)", "x".repeat(11)));
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_tower_of_marks_is_cut_at_four() {
-        let shown = harmless(&format!("Z{}", "\u{301}".repeat(6)));
+        let shown = sanitize(&format!("Z{}", "\u{301}".repeat(6)));
         assert_eq!(shown.text, format!("Z{}[U+0301][U+0301]", "\u{301}".repeat(4)));
         assert_eq!(shown.spelt_out, 2);
     }
@@ -267,11 +267,11 @@ mod tests {
         let texts = prop::collection::vec(hostile_char(), 0..60);
         crate::testing::explore(500, &texts, |raw| {
             let raw = String::from_iter(raw);
-            let shown = harmless(&raw);
+            let shown = sanitize(&raw);
             let stays = |c: char| c == '\n' || spell(c).is_none();
             prop_assert!(shown.text.chars().all(stays), "{:?}", shown.text);
-            prop_assert_eq!(&harmless(&shown.text).text, &shown.text, "made harmless once more");
-            let line = harmless_line(&raw);
+            prop_assert_eq!(&sanitize(&shown.text).text, &shown.text, "made harmless once more");
+            let line = sanitize_line(&raw);
             prop_assert!(!line.contains(['\n', '\t']), "{:?}", line);
             for width in [8, 20, 40] {
                 prop_assert!(shorten(&line, width).chars().count() <= width, "{:?}", line);

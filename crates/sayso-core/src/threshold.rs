@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// The threshold for asking, from 0 (never) to 5 (always).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
-pub struct Threshold(u8);
+pub struct AskThreshold(u8);
 
-impl Threshold {
+impl AskThreshold {
     /// All levels: the name, and the instruction for the agent.
     pub const LEVELS: [(&'static str, &'static str); 6] = [
         ("never", "Do not ask. Decide yourself, and write down what you assumed."),
@@ -33,13 +33,13 @@ impl Threshold {
     ];
 
     /// The default threshold for asking.
-    pub const USUAL: Threshold = Threshold(2);
+    pub const USUAL: AskThreshold = AskThreshold(2);
 
     /// Returns the level of a number from 0 to 5.
-    pub fn new(level: u8) -> Result<Self, UnknownThreshold> {
+    pub fn new(level: u8) -> Result<Self, UnknownAskThreshold> {
         match usize::from(level) < Self::LEVELS.len() {
             true => Ok(Self(level)),
-            false => Err(UnknownThreshold(level.to_string())),
+            false => Err(UnknownAskThreshold(level.to_string())),
         }
     }
 
@@ -61,36 +61,36 @@ impl Threshold {
     /// Returns the level that applies to a task that sets one: a task may raise the number of questions, never lower
     /// it. An agent can create tasks, and could otherwise create one that asks no person.
     #[must_use]
-    pub fn raised_by(self, task: Option<Threshold>) -> Self {
+    pub fn raised_by(self, task: Option<AskThreshold>) -> Self {
         task.map_or(self, |task| task.max(self))
     }
 }
 
-impl From<Threshold> for u8 {
-    fn from(threshold: Threshold) -> u8 {
+impl From<AskThreshold> for u8 {
+    fn from(threshold: AskThreshold) -> u8 {
         threshold.0
     }
 }
 
-impl TryFrom<u8> for Threshold {
-    type Error = UnknownThreshold;
-    fn try_from(level: u8) -> Result<Self, UnknownThreshold> {
+impl TryFrom<u8> for AskThreshold {
+    type Error = UnknownAskThreshold;
+    fn try_from(level: u8) -> Result<Self, UnknownAskThreshold> {
         Self::new(level)
     }
 }
 
-impl FromStr for Threshold {
-    type Err = UnknownThreshold;
-    fn from_str(text: &str) -> Result<Self, UnknownThreshold> {
+impl FromStr for AskThreshold {
+    type Err = UnknownAskThreshold;
+    fn from_str(text: &str) -> Result<Self, UnknownAskThreshold> {
         let named = Self::LEVELS.iter().position(|(name, _)| *name == text);
         let level = named.and_then(|n| u8::try_from(n).ok()).or_else(|| text.parse().ok());
         level
-            .map_or_else(|| Err(UnknownThreshold(text.into())), Self::new)
-            .map_err(|_| UnknownThreshold(text.into()))
+            .map_or_else(|| Err(UnknownAskThreshold(text.into())), Self::new)
+            .map_err(|_| UnknownAskThreshold(text.into()))
     }
 }
 
-impl fmt::Display for Threshold {
+impl fmt::Display for AskThreshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.0, self.name())
     }
@@ -101,7 +101,7 @@ impl fmt::Display for Threshold {
 #[error(
     "{0} is no threshold; take 0 (never), 1 (rarely), 2 (sparingly), 3 (balanced), 4 (often) or 5 (always)"
 )]
-pub struct UnknownThreshold(String);
+pub struct UnknownAskThreshold(String);
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -110,19 +110,19 @@ mod tests {
 
     #[test]
     fn levels_are_numbers_and_names() {
-        for (level, (name, _)) in Threshold::LEVELS.into_iter().enumerate() {
-            let by_number: Threshold = level.to_string().parse().unwrap();
+        for (level, (name, _)) in AskThreshold::LEVELS.into_iter().enumerate() {
+            let by_number: AskThreshold = level.to_string().parse().unwrap();
             assert_eq!((by_number, by_number.name()), (name.parse().unwrap(), name));
         }
         for wrong in ["7", "6", "-1", "", "Never", "3.5", "300"] {
-            assert!(wrong.parse::<Threshold>().is_err(), "{wrong}");
+            assert!(wrong.parse::<AskThreshold>().is_err(), "{wrong}");
         }
-        assert!(serde_json::from_str::<Threshold>("7").is_err());
+        assert!(serde_json::from_str::<AskThreshold>("7").is_err());
     }
 
     #[test]
     fn a_task_only_raises_it() {
-        let [low, usual, high] = [0, 2, 5].map(|level| Threshold::new(level).unwrap());
+        let [low, usual, high] = [0, 2, 5].map(|level| AskThreshold::new(level).unwrap());
         assert_eq!(usual.raised_by(Some(low)), usual);
         assert_eq!(usual.raised_by(Some(high)), high);
         assert_eq!(usual.raised_by(None), usual);

@@ -7,8 +7,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
 use sayso_core::gate::Card;
-use sayso_core::{Actor, Answer, Door, GateId, Kind, Level, Proof, Role, Shape};
-use sayso_engine::{Ask, Desk, GateFilter, NewTask, Place, Waited, World};
+use sayso_core::{
+    Actor, Answer, AnswerShape, AssuranceLevel, EntryPoint, GateId, GateKind, IdentityProof, Role,
+};
+use sayso_engine::{Desk, GateFilter, NewGate, NewTask, RuntimeEnv, StoreLocation, WaitOutcome};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -34,24 +36,26 @@ impl Options {
         self.0.get(name).map_or(0.0, |v| v.parse().expect(name))
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> StoreLocation {
         match self.text("backend", "sqlite").as_str() {
-            "postgres" => Place::Postgres(self.text("pg", "")),
+            "postgres" => StoreLocation::Postgres(self.text("pg", "")),
             _ => {
                 let dir = std::path::PathBuf::from(self.text("dir", "."));
                 std::fs::create_dir_all(&dir).unwrap();
-                Place::Sqlite(dir.join("sayso.db"))
+                StoreLocation::Sqlite(dir.join("sayso.db"))
             }
         }
     }
 
     fn desk(&self) -> Desk {
-        Desk::create(self.place(), "bench", &actor(Role::Human, "ann"), World::real()).unwrap().0
+        Desk::create(self.place(), "bench", &actor(Role::Human, "ann"), RuntimeEnv::real())
+            .unwrap()
+            .0
     }
 
     fn shared_desk(&self) -> Desk {
         drop(self.desk());
-        Desk::open_shared(self.place(), "bench", World::real()).unwrap()
+        Desk::open_shared(self.place(), "bench", RuntimeEnv::real()).unwrap()
     }
 }
 
@@ -81,17 +85,17 @@ fn emit(value: &serde_json::Value) {
 }
 
 fn actor(role: Role, name: &str) -> Actor {
-    Actor::new(role, name, Proof::Token, Level::S0, Door::Cli)
+    Actor::new(role, name, IdentityProof::Token, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
-fn ask(desk: &Desk) -> Ask {
+fn ask(desk: &Desk) -> NewGate {
     let card = Card {
         question: QUESTION.into(),
         narrative: String::new(),
         facts: vec![],
-        shape: Shape::Text,
+        shape: AnswerShape::Text,
     };
-    Ask::new(desk.new_gate_id(), Kind::Decision, None, card)
+    NewGate::new(desk.new_gate_id(), GateKind::Decision, None, card)
 }
 
 fn answer(desk: &Desk, id: GateId) {
@@ -101,8 +105,10 @@ fn answer(desk: &Desk, id: GateId) {
 
 fn durability(options: &Options) -> String {
     match options.place() {
-        Place::Postgres(_) => "postgres defaults: fsync=on synchronous_commit=on".into(),
-        Place::Sqlite(_) | Place::Memory => "sqlite WAL synchronous=FULL: fsync per commit".into(),
+        StoreLocation::Postgres(_) => "postgres defaults: fsync=on synchronous_commit=on".into(),
+        StoreLocation::Sqlite(_) | StoreLocation::Memory => {
+            "sqlite WAL synchronous=FULL: fsync per commit".into()
+        }
     }
 }
 
@@ -162,7 +168,7 @@ fn round_trips(options: &Options) {
         std::thread::sleep(Duration::from_secs_f64(thinking));
         let start = Instant::now();
         writeln!(pipe, "{}", gate.opened.id).unwrap();
-        let Waited::Ended(gate) = desk.wait(gate.opened.id, None).unwrap() else { panic!() };
+        let WaitOutcome::Ended(gate) = desk.wait(gate.opened.id, None).unwrap() else { panic!() };
         let deliver = start.elapsed();
         assert_eq!(gate.answer().unwrap().0.as_text(), ANSWER);
         if n >= warmup {
@@ -202,7 +208,7 @@ fn throughput(options: &Options) {
                         let gate = desk.ask(&agent, ask(&desk)).unwrap();
                         answer(&desk, gate.opened.id);
                         let waited = desk.wait(gate.opened.id, None).unwrap();
-                        assert!(matches!(waited, Waited::Ended(_)));
+                        assert!(matches!(waited, WaitOutcome::Ended(_)));
                         rtt.push(start.elapsed().as_secs_f64() * 1e3);
                     }
                     rtt

@@ -1,27 +1,29 @@
 //! The audit log: list, verify, export.
 
 mod listed;
-mod made;
+mod view_verifier;
 
 use crate::{Desk, Error, LocalDesk, Result};
 pub use listed::ListedEntry;
-use made::Made;
-use sayso_core::audit::{Broken, Entry, Head, Mark, Outcome, Sealed, Verifier};
-use sayso_core::{Actor, Code, Deed, Refusal, SpaceId, Timestamp};
-use sayso_store::{EventRow, Read};
+use sayso_core::audit::{
+    AuditOutcome, ChainBreak, ChainEntry, ChainHead, ChainVerifier, EventReference, SealedEntry,
+};
+use sayso_core::{Actor, Code, Permission, Refusal, SpaceId, Timestamp};
+use sayso_store::{EventRow, ReadTransaction};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
+use view_verifier::ViewVerifier;
 
 /// The number of rows per read.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// The events that the chain covers, and when each was written.
-type Marks = HashMap<Mark, Timestamp>;
+type Marks = HashMap<EventReference, Timestamp>;
 
 /// The counts of a successful verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct AuditReport {
     /// The number of intact entries.
     pub entries: u64,
     /// The number of events that the entries cover.
@@ -34,7 +36,7 @@ pub struct Report {
 impl LocalDesk {
     /// Returns the last entries, newest first.
     pub fn audit_entries(&self, actor: &Actor, limit: usize) -> Result<Vec<ListedEntry>> {
-        self.check(actor, Deed::Audit, "read the audit")?;
+        self.check(actor, Permission::Audit, "read the audit")?;
         self.read(|read| {
             let rows = read.audit_last(self.space, limit)?;
             let entries = rows.iter().map(|row| read_entry(row).map_err(broken));
@@ -44,17 +46,17 @@ impl LocalDesk {
 
     /// Checks the hash chain, that it covers every event, and that every gate and task equals the result of its
     /// events. `progress` is called with the number of rows that are done.
-    pub fn verify_audit(&self, actor: &Actor, progress: impl Fn(u64)) -> Result<Report> {
+    pub fn verify_audit(&self, actor: &Actor, progress: impl Fn(u64)) -> Result<AuditReport> {
         if !actor.may_verify() {
-            self.check(actor, Deed::Audit, "verify the audit")?;
+            self.check(actor, Permission::Audit, "verify the audit")?;
         }
         self.verify_all(&progress)
     }
 
     /// Verifies without a permission check, for callers that were authorized before.
-    pub(crate) fn verify_all(&self, progress: &impl Fn(u64)) -> Result<Report> {
+    pub(crate) fn verify_all(&self, progress: &impl Fn(u64)) -> Result<AuditReport> {
         self.read(|read| {
-            let mut report = Report::default();
+            let mut report = AuditReport::default();
             let (marks, older) =
                 verify_chain(read, self.space, &self.space_name, &mut report, progress)?;
             verify_events(read, self.space, &marks, &older, &mut report, progress)?;
@@ -63,8 +65,8 @@ impl LocalDesk {
     }
 
     /// Returns stored entries after a sequence number.
-    pub fn audit_rows(&self, actor: &Actor, after: u64, limit: usize) -> Result<Vec<Sealed>> {
-        self.check(actor, Deed::Audit, "export the audit")?;
+    pub fn audit_rows(&self, actor: &Actor, after: u64, limit: usize) -> Result<Vec<SealedEntry>> {
+        self.check(actor, Permission::Audit, "export the audit")?;
         self.read(|read| Ok(read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?))
     }
 
@@ -75,7 +77,7 @@ impl LocalDesk {
         after: u64,
         limit: usize,
     ) -> Result<Vec<(u64, Option<ListedEntry>)>> {
-        self.check(actor, Deed::Audit, "read the audit")?;
+        self.check(actor, Permission::Audit, "read the audit")?;
         self.read(|read| {
             let rows = read.audit_after(self.space, after, limit.min(ROWS_AT_ONCE))?;
             let mut all = Vec::with_capacity(rows.len());
@@ -90,21 +92,21 @@ impl LocalDesk {
     /// Writes down that a person took the chain for the right one, though it went on to this entry when it was seen
     /// before.
     pub fn accept_older(&self, actor: &Actor, seen: u64) -> Result<()> {
-        self.check(actor, Deed::Answer, "take an older copy for the right one")?;
+        self.check(actor, Permission::Answer, "take an older copy for the right one")?;
         self.submit(actor, move |batch| {
             let reason = format!("it was seen up to entry {seen} before");
-            batch.about("audit.accepted", "an older copy", None, &reason);
+            batch.set_audit_subject("audit.accepted", "an older copy", None, &reason);
             Ok(())
         })
     }
 
     /// Returns the head of the hash chain.
-    pub fn audit_head(&self, actor: &Actor) -> Result<Head> {
-        self.check(actor, Deed::Audit, "export the audit")?;
+    pub fn audit_head(&self, actor: &Actor) -> Result<ChainHead> {
+        self.check(actor, Permission::Audit, "export the audit")?;
         self.read(|read| self.head(read))
     }
 
-    fn head(&self, read: &mut Read<'_>) -> Result<Head> {
+    fn head(&self, read: &mut ReadTransaction<'_>) -> Result<ChainHead> {
         let space = read.space(&self.space_name)?;
         let gone = || sayso_store::Error::Missing(format!("space {}", self.space_name));
         Ok(space.ok_or_else(gone)?.head)
@@ -118,7 +120,7 @@ impl Desk {
             Error::Store(sayso_store::Error::Other(format!("the export cannot be written: {e}")))
         };
         let head = self.audit_head(actor)?;
-        let header = Line::Begin { space: self.space(), name: self.space_name().to_owned() };
+        let header = ExportLine::Begin { space: self.space(), name: self.space_name().to_owned() };
         write_line(&mut out, &header).map_err(written)?;
         let mut seq = 0;
         while seq < head.seq {
@@ -126,10 +128,10 @@ impl Desk {
             let Some(last) = rows.last() else { break };
             seq = last.seq.min(head.seq);
             for row in rows.into_iter().filter(|row| row.seq <= head.seq) {
-                write_line(&mut out, &Line::Entry(row)).map_err(written)?;
+                write_line(&mut out, &ExportLine::Entry(row)).map_err(written)?;
             }
         }
-        write_line(&mut out, &Line::End { head }).map_err(written)?;
+        write_line(&mut out, &ExportLine::End { head }).map_err(written)?;
         out.flush().map_err(written)?;
         Ok(seq)
     }
@@ -138,20 +140,20 @@ impl Desk {
 /// One line of an export.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]
-enum Line {
+enum ExportLine {
     /// The chain that is exported.
     Begin {
         space: SpaceId,
         name: String,
     },
-    Entry(Sealed),
+    Entry(SealedEntry),
     /// The head of the chain. An export without this line was truncated.
     End {
-        head: Head,
+        head: ChainHead,
     },
 }
 
-fn write_line(out: &mut impl Write, line: &Line) -> std::io::Result<()> {
+fn write_line(out: &mut impl Write, line: &ExportLine) -> std::io::Result<()> {
     serde_json::to_writer(&mut *out, line)?;
     out.write_all(b"\n")
 }
@@ -172,7 +174,7 @@ pub enum ExportError {
     },
     /// The hash chain is broken.
     #[error("{0}")]
-    Broken(#[from] Broken),
+    Broken(#[from] ChainBreak),
 }
 
 /// Verifies an export without a database. Returns the number of entries.
@@ -184,13 +186,13 @@ pub fn verify_export(from: impl BufRead) -> std::result::Result<u64, ExportError
         let unread = |why: String| ExportError::Line { line: number, why };
         let line = serde_json::from_str(&text?).map_err(|e| unread(e.to_string()))?;
         match (line, &mut verifier) {
-            (Line::Begin { space, .. }, None) => verifier = Some(Verifier::new(space)),
-            (Line::Entry(sealed), Some(verifier)) => drop(verifier.next(&sealed)?),
-            (Line::End { head }, Some(verifier)) => {
+            (ExportLine::Begin { space, .. }, None) => verifier = Some(ChainVerifier::new(space)),
+            (ExportLine::Entry(sealed), Some(verifier)) => drop(verifier.next(&sealed)?),
+            (ExportLine::End { head }, Some(verifier)) => {
                 return Ok(verifier.clone().finish(&head)?.seq);
             }
-            (Line::Begin { .. }, Some(_)) => return Err(unread("a second beginning".into())),
-            (Line::Entry(_) | Line::End { .. }, None) => {
+            (ExportLine::Begin { .. }, Some(_)) => return Err(unread("a second beginning".into())),
+            (ExportLine::Entry(_) | ExportLine::End { .. }, None) => {
                 return Err(unread("the beginning is missing".into()));
             }
         }
@@ -200,16 +202,16 @@ pub fn verify_export(from: impl BufRead) -> std::result::Result<u64, ExportError
 
 /// Audit entries that replace events of the log which older versions did not write.
 #[derive(Default)]
-struct Older {
+struct LegacyEntries {
     /// The reason text of the entry in which a token was created, by the handle of the token.
     minted: HashMap<String, String>,
     /// The people who joined or set a passphrase.
     people: HashSet<String>,
 }
 
-impl Older {
-    fn note(&mut self, entry: &Entry) {
-        if entry.outcome != Outcome::Done {
+impl LegacyEntries {
+    fn note(&mut self, entry: &ChainEntry) {
+        if entry.outcome != AuditOutcome::Done {
             return;
         }
         match entry.action.as_str() {
@@ -223,14 +225,14 @@ impl Older {
 }
 
 fn verify_chain(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
     name: &str,
-    report: &mut Report,
+    report: &mut AuditReport,
     progress: &impl Fn(u64),
-) -> Result<(Marks, Older)> {
-    let mut verifier = Verifier::new(space);
-    let (mut marks, mut older) = (Marks::new(), Older::default());
+) -> Result<(Marks, LegacyEntries)> {
+    let mut verifier = ChainVerifier::new(space);
+    let (mut marks, mut older) = (Marks::new(), LegacyEntries::default());
     loop {
         let rows = read.audit_after(space, report.entries, ROWS_AT_ONCE)?;
         if rows.is_empty() {
@@ -253,22 +255,23 @@ fn verify_chain(
 /// Checks that every event is covered by the chain, that none is missing, and that the events of each stream result
 /// in the stored view row.
 fn verify_events(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
     marks: &Marks,
-    older: &Older,
-    report: &mut Report,
+    older: &LegacyEntries,
+    report: &mut AuditReport,
     progress: &impl Fn(u64),
 ) -> Result<()> {
     let (mut stream, mut version) = (String::new(), 0);
     let mut pending: Vec<EventRow> = vec![];
-    let mut made = Made::of(space);
+    let mut made = ViewVerifier::of(space);
     loop {
         let rows = read.events_after(space, &stream, version, ROWS_AT_ONCE)?;
         let Some(last) = rows.last() else { break };
         (stream, version) = (last.stream.clone(), last.version);
         for row in rows {
-            if marks.get(&Mark::of(&row.stream, row.version, &row.body)) != Some(&row.at) {
+            if marks.get(&EventReference::of(&row.stream, row.version, &row.body)) != Some(&row.at)
+            {
                 let which = format!("{} event {}", row.stream, row.version);
                 return Err(tampered(&format!("{which} is not what the audit covers")).into());
             }
@@ -290,12 +293,12 @@ fn verify_events(
     Ok(())
 }
 
-fn read_entry(row: &Sealed) -> std::result::Result<Entry, Broken> {
+fn read_entry(row: &SealedEntry) -> std::result::Result<ChainEntry, ChainBreak> {
     serde_json::from_str(&row.body)
-        .map_err(|e| Broken { seq: row.seq, why: format!("its text cannot be read: {e}") })
+        .map_err(|e| ChainBreak { seq: row.seq, why: format!("its text cannot be read: {e}") })
 }
 
-fn broken(broken: Broken) -> Error {
+fn broken(broken: ChainBreak) -> Error {
     tampered(&broken.to_string()).into()
 }
 

@@ -8,7 +8,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{ToSpan, Zoned};
 use sayso_core::Timestamp;
 use sayso_core::text::distance;
-use sayso_policy::Time;
+use sayso_policy::LocalTime;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -42,14 +42,14 @@ const HOLIDAYS_MAX: usize = 1_000;
 /// A span over midnight belongs to the day it begins on: one that begins on a holiday falls away,
 /// one that began the evening before runs to its end. Without `hours` there is no working time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Words", into = "Words")]
+#[serde(try_from = "CalendarText", into = "CalendarText")]
 pub struct Calendar {
     zone: TimeZone,
     /// The spans of each day from Monday on, each day in order.
-    hours: [Vec<Span>; 7],
+    hours: [Vec<DaySpan>; 7],
     holidays: BTreeSet<Date>,
     /// The quiet spans of every day, in order. Never the whole day.
-    quiet: Vec<Span>,
+    quiet: Vec<DaySpan>,
 }
 
 impl Default for Calendar {
@@ -67,8 +67,8 @@ impl Calendar {
     }
 
     /// Returns the local time of this calendar, as policies see it.
-    pub fn time(&self, at: Timestamp) -> Time {
-        Time::of(&self.zoned(at))
+    pub fn time(&self, at: Timestamp) -> LocalTime {
+        LocalTime::of(&self.zoned(at))
     }
 
     /// True if `at` is working time.
@@ -103,7 +103,7 @@ impl Calendar {
     /// Returns `at` itself, or the end of the quiet hours around it.
     pub fn out_of_quiet(&self, at: Timestamp) -> Timestamp {
         let mut end = at;
-        for quiet in self.stretches(at, |_| &self.quiet) {
+        for quiet in self.intervals(at, |_| &self.quiet) {
             if quiet.start > end {
                 break;
             }
@@ -112,8 +112,8 @@ impl Calendar {
         end
     }
 
-    fn working_from(&self, at: Timestamp) -> impl Iterator<Item = Stretch> {
-        self.stretches(at, |date| match self.holidays.contains(&date) {
+    fn working_from(&self, at: Timestamp) -> impl Iterator<Item = TimeInterval> {
+        self.intervals(at, |date| match self.holidays.contains(&date) {
             true => &[],
             false => self.hours.get(index(date.weekday())).map_or(&[], Vec::as_slice),
         })
@@ -121,30 +121,30 @@ impl Calendar {
 
     /// Yields the spans of each day as intervals of instants, from the first that ends after `at`, ordered by start.
     /// Bounded, so that no loop over it is endless.
-    fn stretches<'a>(
+    fn intervals<'a>(
         &'a self,
         at: Timestamp,
-        spans: impl Fn(Date) -> &'a [Span] + 'a,
-    ) -> impl Iterator<Item = Stretch> + 'a {
+        spans: impl Fn(Date) -> &'a [DaySpan] + 'a,
+    ) -> impl Iterator<Item = TimeInterval> + 'a {
         // A span that began the evening before may not have ended.
         let eve = self.zoned(at).date().saturating_sub(1.day());
         let days = eve.series(1.day()).take(DAYS_MAX);
         days.flat_map(move |date| {
-            spans(date).iter().filter_map(move |span| self.stretch(date, *span))
+            spans(date).iter().filter_map(move |span| self.interval(date, *span))
         })
         .filter(move |stretch| stretch.end > at)
     }
 
     /// None if a change of the clocks skips all of it.
-    fn stretch(&self, date: Date, span: Span) -> Option<Stretch> {
-        let (start, end) = (self.moment(date, span.start)?, self.moment(date, span.end)?);
-        (start < end).then_some(Stretch { start, end })
+    fn interval(&self, date: Date, span: DaySpan) -> Option<TimeInterval> {
+        let (start, end) = (self.instant_at(date, span.start)?, self.instant_at(date, span.end)?);
+        (start < end).then_some(TimeInterval { start, end })
     }
 
     /// Returns the instant at which the clocks show this many minutes past the midnight of a day. A time that is
     /// shown twice means the first, one that is skipped means the instant of the jump: each time is one instant, so
     /// spans that meet on the clock meet.
-    fn moment(&self, date: Date, minutes: i32) -> Option<Timestamp> {
+    fn instant_at(&self, date: Date, minutes: i32) -> Option<Timestamp> {
         let clock = date.at(0, 0, 0, 0).checked_add(minutes.minutes()).ok()?;
         let ambiguous = self.zone.to_ambiguous_timestamp(clock);
         let first = ambiguous.earlier().ok()?;
@@ -165,7 +165,7 @@ impl Calendar {
 
 /// A half-open interval of instants.
 #[derive(Debug, Clone, Copy)]
-struct Stretch {
+struct TimeInterval {
     start: Timestamp,
     end: Timestamp,
 }
@@ -181,12 +181,12 @@ fn index(weekday: Weekday) -> usize {
 /// A span of a day in minutes from its midnight. A span that ends on the next day ends after [`DAY`]; none is empty,
 /// none longer than a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Span {
+struct DaySpan {
     start: i32,
     end: i32,
 }
 
-impl FromStr for Span {
+impl FromStr for DaySpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -205,7 +205,7 @@ impl FromStr for Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for DaySpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = if self.end > DAY { self.end - DAY } else { self.end };
         let (start, hour, minute) = (self.start, end / 60, end % 60);
@@ -258,47 +258,47 @@ fn weekday(text: &str) -> Result<usize, String> {
 /// The serialized form of a calendar.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Words {
+struct CalendarText {
     zone: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    hours: BTreeMap<String, Spans>,
+    hours: BTreeMap<String, SpanList>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     holidays: Vec<String>,
-    #[serde(default, skip_serializing_if = "Spans::is_empty")]
-    quiet: Spans,
+    #[serde(default, skip_serializing_if = "SpanList::is_empty")]
+    quiet: SpanList,
 }
 
 /// One span or a list of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected hours as 09:00-17:00, or a list of them")]
-enum Spans {
+enum SpanList {
     One(String),
     Many(Vec<String>),
 }
 
-impl Default for Spans {
+impl Default for SpanList {
     fn default() -> Self {
         Self::Many(vec![])
     }
 }
 
-impl Spans {
+impl SpanList {
     fn is_empty(&self) -> bool {
-        matches!(self, Spans::Many(spans) if spans.is_empty())
+        matches!(self, SpanList::Many(spans) if spans.is_empty())
     }
 
-    fn written(spans: &[Span]) -> Self {
+    fn written(spans: &[DaySpan]) -> Self {
         match spans {
-            [span] => Spans::One(span.to_string()),
-            _ => Spans::Many(spans.iter().map(ToString::to_string).collect()),
+            [span] => SpanList::One(span.to_string()),
+            _ => SpanList::Many(spans.iter().map(ToString::to_string).collect()),
         }
     }
 
     /// Parses the spans and sorts them.
-    fn read(&self) -> Result<Vec<Span>, String> {
+    fn read(&self) -> Result<Vec<DaySpan>, String> {
         let texts = match self {
-            Spans::One(text) => std::slice::from_ref(text),
-            Spans::Many(texts) => texts,
+            SpanList::One(text) => std::slice::from_ref(text),
+            SpanList::Many(texts) => texts,
         };
         if texts.len() > SPANS_MAX {
             return Err(format!("a day has at most {SPANS_MAX} spans, not {}", texts.len()));
@@ -309,11 +309,11 @@ impl Spans {
     }
 }
 
-impl TryFrom<Words> for Calendar {
+impl TryFrom<CalendarText> for Calendar {
     type Error = String;
 
-    fn try_from(words: Words) -> Result<Self, String> {
-        let mut hours: [Vec<Span>; 7] = Default::default();
+    fn try_from(words: CalendarText) -> Result<Self, String> {
+        let mut hours: [Vec<DaySpan>; 7] = Default::default();
         let mut named = BTreeSet::new();
         for (days, spans) in &words.hours {
             let spans = spans.read()?;
@@ -340,7 +340,7 @@ impl TryFrom<Words> for Calendar {
     }
 }
 
-impl From<Calendar> for Words {
+impl From<Calendar> for CalendarText {
     fn from(calendar: Calendar) -> Self {
         let spans = |day: &usize| calendar.hours[*day].as_slice();
         let days: Vec<usize> = (0..7).filter(|day| !spans(day).is_empty()).collect();
@@ -351,20 +351,20 @@ impl From<Calendar> for Words {
                 (first, last) if first == last => short(first).to_owned(),
                 (first, last) => format!("{}-{}", short(first), short(last)),
             };
-            Some((name, Spans::written(spans(run.first()?))))
+            Some((name, SpanList::written(spans(run.first()?))))
         });
         Self {
             zone: calendar.zone().to_owned(),
             hours: hours.collect(),
             holidays: calendar.holidays.iter().map(ToString::to_string).collect(),
-            quiet: Spans::written(&calendar.quiet),
+            quiet: SpanList::written(&calendar.quiet),
         }
     }
 }
 
 /// True if the daily spans cover the whole day.
-fn is_whole_day(spans: &[Span]) -> bool {
-    let covers = |minute: i32, span: &Span| {
+fn is_whole_day(spans: &[DaySpan]) -> bool {
+    let covers = |minute: i32, span: &DaySpan| {
         (span.start..span.end).contains(&minute) || (span.start..span.end).contains(&(minute + DAY))
     };
     (0..DAY).all(|minute| spans.iter().any(|span| covers(minute, span)))

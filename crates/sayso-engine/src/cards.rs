@@ -1,14 +1,19 @@
 //! Cards: open gates with the same dedup key are listed as one card and answered together. Each gate keeps its own
 //! history, audit entry and delivery.
 
-use crate::batch::Batch;
-use crate::lists::{Blocks, Crowds, List};
-use crate::{Crowd, Denied, Error, LocalDesk, Result, Thin, fatigue, gates, load};
-use sayso_core::gate::{self, Behind, Command, Gate, InLine, Unblocks, Waiting, Whose};
-use sayso_core::{
-    Actor, Answer, Code, Deed, Digest, GateId, Kind, Refusal, Role, TaskId, Timestamp,
+use crate::inbox_pages::{AskerCounts, CardList, GateBlocks};
+use crate::write_batch::WriteBatch;
+use crate::{
+    CollapseRule, CollapsedAsker, EarlierRejections, Error, LocalDesk, Result, approval_fatigue,
+    gates, load,
 };
-use sayso_store::{GateFilter, Page, Read};
+use sayso_core::gate::{
+    self, Gate, GateAudience, GateCommand, QueuedCard, QueuedGate, TaskDependents, UnblockedWork,
+};
+use sayso_core::{
+    Actor, Answer, Code, Digest, GateId, GateKind, Permission, Refusal, Role, TaskId, Timestamp,
+};
+use sayso_store::{GateFilter, ListPage, ReadTransaction};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -28,10 +33,10 @@ const SAYS_MAX: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InboxFilter {
     /// The kinds to list; empty means all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<GateKind>,
     /// The audience to list, as the caller sees it; none means all.
     #[serde(default)]
-    pub whose: Option<Whose>,
+    pub whose: Option<GateAudience>,
     /// True to include snoozed cards.
     pub all: bool,
     /// The cursor: the page begins after the card of this gate.
@@ -42,27 +47,27 @@ pub struct InboxFilter {
 
 /// A card as one person sees it: a gate, and the askers of the same question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct CardView {
     /// The gate that represents the card: the oldest that this person may answer.
     pub gate: Gate,
     /// The dedup key of the question, if it can be shared.
     pub same: Option<Digest>,
     /// The askers that an answer is delivered to, the one of the gate first.
-    pub askers: Vec<Asker>,
+    pub askers: Vec<CardAsker>,
     /// The number of gates with the same question that this person may not answer.
     pub others: usize,
     /// Earlier rejections of the same question. Only set if a single card is read.
     #[serde(default)]
-    pub denied: Option<Denied>,
+    pub denied: Option<EarlierRejections>,
     /// The tasks, flows and askers that an answer unblocks.
     #[serde(default)]
-    pub unblocks: Unblocks,
+    pub unblocks: UnblockedWork,
     /// The first of those tasks by name. Only set if a single card is read.
     #[serde(default)]
     pub first: Vec<NamedTask>,
 }
 
-impl Asked {
+impl CardView {
     /// Returns a card of a single gate, as lists of ended gates show it.
     pub fn alone(gate: Gate) -> Self {
         Self {
@@ -71,7 +76,7 @@ impl Asked {
             askers: vec![],
             others: 0,
             denied: None,
-            unblocks: Unblocks::default(),
+            unblocks: UnblockedWork::default(),
             first: vec![],
         }
     }
@@ -89,7 +94,7 @@ pub struct NamedTask {
 
 /// An asker of the question on a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asker {
+pub struct CardAsker {
     pub gate: GateId,
     /// The handle of the gate.
     pub handle: String,
@@ -105,7 +110,7 @@ pub struct Asker {
     pub is_seen: bool,
 }
 
-impl Asker {
+impl CardAsker {
     fn of(gate: &Gate, actor: &Actor) -> Self {
         let opened = &gate.opened;
         let was_seen = gate.seen_by(&actor.name).is_some_and(|seen| seen.digest == gate.digest);
@@ -123,7 +128,7 @@ impl Asker {
 
 /// A person's answer to a card.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Say {
+pub struct CardAnswer {
     /// The gate that is named.
     pub gate: GateId,
     pub answer: Answer,
@@ -136,7 +141,7 @@ pub struct Say {
 /// The result of one of several answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SayOutcome {
+pub enum AnswerOutcome {
     /// The answer was accepted; these gates have it, the named one first.
     Answered(Vec<Gate>),
     /// The answer was refused.
@@ -149,17 +154,17 @@ pub enum SayOutcome {
     },
 }
 
-impl From<Error> for SayOutcome {
+impl From<Error> for AnswerOutcome {
     fn from(error: Error) -> Self {
         let (code, hint) = (error.code().as_str().into(), error.hint().map(Into::into));
-        SayOutcome::Refused { code, message: error.to_string(), hint }
+        AnswerOutcome::Refused { code, message: error.to_string(), hint }
     }
 }
 
 impl LocalDesk {
     /// Returns the open cards, a page at a time. An agent sees only its own gates, one card each.
-    pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<Page<Asked>> {
-        self.thinned_inbox(actor, filter, Thin::Each(usize::MAX)).map(|(page, _)| page)
+    pub fn inbox(&self, actor: &Actor, filter: &InboxFilter) -> Result<ListPage<CardView>> {
+        self.thinned_inbox(actor, filter, CollapseRule::Each(usize::MAX)).map(|(page, _)| page)
     }
 
     /// Returns the inbox with a limit per asker, and the number of cards left out, so that the many questions of one
@@ -168,22 +173,24 @@ impl LocalDesk {
         &self,
         actor: &Actor,
         filter: &InboxFilter,
-        thin: Thin<'_>,
-    ) -> Result<(Page<Asked>, Vec<Crowd>)> {
+        thin: CollapseRule<'_>,
+    ) -> Result<(ListPage<CardView>, Vec<CollapsedAsker>)> {
         filter.after.map_or(Ok(()), |after| self.check_sees(actor, after))?;
         let awake_at = (!filter.all).then(|| self.now());
         self.read(|read| {
             let actor = &self.speaking(read, actor, self.now())?;
             let (asker, each_max) = match thin {
-                Thin::Asker(name) => (Some(name), usize::MAX),
-                Thin::Each(most) => (None, most),
+                CollapseRule::Asker(name) => (Some(name), usize::MAX),
+                CollapseRule::Each(most) => (None, most),
             };
             let mut last = filter.after.map_or(Ok(vec![]), |gate| self.last(read, gate))?;
-            let mut blocks = Blocks::begin(self, read, actor, &filter.kinds, asker, last.first())?;
-            let mut crowds = Crowds::default();
+            let mut blocks =
+                GateBlocks::begin(self, read, actor, &filter.kinds, asker, last.first())?;
+            let mut crowds = AskerCounts::default();
             let is_thin = each_max < usize::MAX;
-            let mut page = Page { items: vec![], more: false };
-            let list = List { actor, filter, awake_at, each_max, bytes_max: self.page_bytes_max };
+            let mut page = ListPage { items: vec![], more: false };
+            let list =
+                CardList { actor, filter, awake_at, each_max, bytes_max: self.page_bytes_max };
             loop {
                 let block = blocks.next(self, read)?;
                 let limit = filter.limit - page.items.len();
@@ -223,7 +230,7 @@ impl LocalDesk {
                 let page = read.gates(self.space, &filter)?;
                 looked_at += page.items.len();
                 let theirs = page.items.iter().filter(|gate| gate.is_for(actor));
-                found.extend(theirs.map(|gate| gate.same().ok_or(gate.opened.id)));
+                found.extend(theirs.map(|gate| gate.dedup_key().ok_or(gate.opened.id)));
                 filter.after = page.items.last().map(|gate| gate.opened.id);
                 if !page.more || found.len() >= most || looked_at >= LOOKED_AT_MAX {
                     return Ok((found.len().min(most), page.more || found.len() > most));
@@ -233,11 +240,15 @@ impl LocalDesk {
     }
 
     /// Adds the flow that is parked on each gate. A gate with a task needs none, since the task represents its flow.
-    pub(crate) fn add_flows(&self, read: &mut Read<'_>, gates: &mut [Waiting]) -> Result<()> {
+    pub(crate) fn add_flows(
+        &self,
+        read: &mut ReadTransaction<'_>,
+        gates: &mut [QueuedGate],
+    ) -> Result<()> {
         if gates.iter().all(|gate| gate.task.is_some()) {
             return Ok(());
         }
-        let parked = read.parked(self.space, PARKED_MAX)?;
+        let parked = read.waiting_flows(self.space, PARKED_MAX)?;
         let parked: HashMap<_, _> = parked.into_iter().collect();
         gates.iter_mut().for_each(|gate| gate.flow = parked.get(&gate.id).copied());
         Ok(())
@@ -245,25 +256,25 @@ impl LocalDesk {
 
     /// Returns the gates of the last card of the page before: the gate, and if it has ended, the gates that ended
     /// with it.
-    fn last(&self, read: &mut Read<'_>, id: GateId) -> Result<Vec<Waiting>> {
-        let Some(gate) = read.waited(id)? else { return Ok(vec![]) };
+    fn last(&self, read: &mut ReadTransaction<'_>, id: GateId) -> Result<Vec<QueuedGate>> {
+        let Some(gate) = read.queued_gate(id)? else { return Ok(vec![]) };
         let ended = read.ended_with(self.space, id, SAME_MAX)?;
-        let same = ended.iter().find(|gate| gate.opened.id == id).and_then(Gate::same);
-        let with = ended.iter().filter(|gate| same.is_some() && gate.same() == same);
-        let with: Vec<_> = with.map(Waiting::of).collect();
+        let same = ended.iter().find(|gate| gate.opened.id == id).and_then(Gate::dedup_key);
+        let with = ended.iter().filter(|gate| same.is_some() && gate.dedup_key() == same);
+        let with: Vec<_> = with.map(QueuedGate::of).collect();
         Ok(if with.is_empty() { vec![gate] } else { with })
     }
 
     /// Returns the card that a gate belongs to, with that gate first.
-    pub fn card(&self, actor: &Actor, id: GateId) -> Result<Asked> {
+    pub fn card(&self, actor: &Actor, id: GateId) -> Result<CardView> {
         let gate = self.gate_for(actor, id)?;
-        if !gate.is_open() || !actor.may(Deed::Read) {
+        if !gate.is_open() || !actor.may(Permission::Read) {
             return Ok(together(actor, gate, vec![]));
         }
         self.read(|read| {
-            let denied = fatigue::denied(read, &gate)?;
-            let others = match gate.same() {
-                Some(same) => read.gates_asking(self.space, same.as_str(), SAME_MAX)?.items,
+            let denied = approval_fatigue::denied(read, &gate)?;
+            let others = match gate.dedup_key() {
+                Some(same) => read.open_gates_with_key(self.space, same.as_str(), SAME_MAX)?.items,
                 None => vec![],
             };
             others.iter().try_for_each(|gate| load::check_listed(read, gate))?;
@@ -271,60 +282,60 @@ impl LocalDesk {
             let actor = &self.speaking(read, actor, self.now())?;
             let unblocks = self.unblocks(read, actor, std::iter::once(&gate).chain(&others))?;
             let first = named(read, &unblocks)?;
-            Ok(Asked { denied, unblocks, first, ..together(actor, gate, others) })
+            Ok(CardView { denied, unblocks, first, ..together(actor, gate, others) })
         })
     }
 
     /// Returns the tasks, flows and askers that an answer to these gates of one card unblocks.
     fn unblocks<'a>(
         &self,
-        read: &mut Read<'_>,
+        read: &mut ReadTransaction<'_>,
         actor: &Actor,
         gates: impl Iterator<Item = &'a Gate>,
-    ) -> Result<Unblocks> {
-        let mut waiting: Vec<_> = gates.map(Waiting::of).collect();
+    ) -> Result<UnblockedWork> {
+        let mut waiting: Vec<_> = gates.map(QueuedGate::of).collect();
         self.add_flows(read, &mut waiting)?;
         let behind = behind_tasks(read, actor, waiting.iter())?;
-        Ok(gate::one_card(waiting.iter().collect(), &behind).unblocks)
+        Ok(gate::card_of_gates(waiting.iter().collect(), &behind).unblocks)
     }
 
-    /// Answers a card: the named gate and, if `same` has the dedup key, every other open gate with the same question
+    /// Answers a card: the named gate and, if `dedup_key` has the dedup key, every other open gate with the same question
     /// that this person may answer. All answers are committed together, or none.
-    pub fn answer_card(&self, actor: &Actor, say: Say) -> Result<Vec<Gate>> {
+    pub fn answer_card(&self, actor: &Actor, say: CardAnswer) -> Result<Vec<Gate>> {
         self.check_sees(actor, say.gate)?;
         self.look_before_locking(actor, say.gate, &say.answer, &say.digest)?;
-        let foresight = gates::of_ending(say.gate);
-        self.submit_foreseen(actor, foresight, move |batch| answer(batch, &say))
+        let foresight = gates::prefetch_for_ending(say.gate);
+        self.submit_prefetched(actor, foresight, move |batch| answer(batch, &say))
     }
 
     /// Answers several cards, each in its own transaction: one refusal does not affect the others.
-    pub fn answer_many(&self, actor: &Actor, says: Vec<Say>) -> Result<Vec<SayOutcome>> {
+    pub fn answer_many(&self, actor: &Actor, says: Vec<CardAnswer>) -> Result<Vec<AnswerOutcome>> {
         if says.len() > SAYS_MAX {
             let message = format!("at most {SAYS_MAX} answers are given at once");
             return Err(Refusal::new(Code::TooLarge, message).into());
         }
         let one = |say| match self.answer_card(actor, say) {
-            Ok(gates) => SayOutcome::Answered(gates),
+            Ok(gates) => AnswerOutcome::Answered(gates),
             Err(error) => error.into(),
         };
         Ok(says.into_iter().map(one).collect())
     }
 
     /// Records that the actor was shown a card, with all its gates.
-    pub fn see_card(&self, actor: &Actor, card: &Asked) -> Result<()> {
+    pub fn see_card(&self, actor: &Actor, card: &CardView) -> Result<()> {
         let new = card.askers.iter().filter(|asker| !asker.is_seen);
         self.see_digests(actor, new.map(|asker| (asker.gate, asker.digest.to_string())).collect())
     }
 
     /// Applies a command to every gate of a card that this person may apply it to. The named gate must accept it.
-    pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+    pub(crate) fn on_card(&self, actor: &Actor, id: GateId, command: GateCommand) -> Result<Gate> {
         self.check_sees(actor, id)?;
         self.submit(actor, move |batch| {
             batch.on_gate(id, &command)?;
             let gate = gates::gate_in(batch, id)?;
-            let same = gate.same().filter(|_| gate.is_open());
+            let same = gate.dedup_key().filter(|_| gate.is_open());
             for other in same.map_or(Ok(vec![]), |same| asking(batch, id, &same))? {
-                batch.or_leave(&other, |batch| batch.on_gate(other.opened.id, &command))?;
+                batch.try_or_revert(&other, |batch| batch.on_gate(other.opened.id, &command))?;
             }
             Ok(gate)
         })
@@ -333,19 +344,19 @@ impl LocalDesk {
 
 /// Returns the tasks that depend on the tasks of these gates. Empty for a caller who may only see its own.
 pub(crate) fn behind_tasks<'a>(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     actor: &Actor,
-    gates: impl Iterator<Item = &'a Waiting>,
-) -> Result<Behind> {
-    if !actor.may(Deed::Read) {
-        return Ok(Behind::default());
+    gates: impl Iterator<Item = &'a QueuedGate>,
+) -> Result<TaskDependents> {
+    if !actor.may(Permission::Read) {
+        return Ok(TaskDependents::default());
     }
     let tasks: BTreeSet<_> = gates.filter_map(|gate| gate.task).collect();
-    Ok(read.behind(&Vec::from_iter(tasks))?)
+    Ok(read.dependents(&Vec::from_iter(tasks))?)
 }
 
 /// Returns the first of the unblocked tasks by name.
-fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
+fn named(read: &mut ReadTransaction<'_>, unblocks: &UnblockedWork) -> Result<Vec<NamedTask>> {
     let mut named = vec![];
     for id in &unblocks.first {
         let task = read.task(*id)?.map(|(row, _)| row.task);
@@ -360,12 +371,12 @@ fn named(read: &mut Read<'_>, unblocks: &Unblocks) -> Result<Vec<NamedTask>> {
 
 /// Returns the listed cards as this person sees them; none in place of a card that is not visible.
 pub(crate) fn cards(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     actor: &Actor,
-    line: &[&InLine],
-    listed: &BTreeMap<GateId, &Waiting>,
-) -> Result<Vec<Option<Asked>>> {
-    let shown = |card: &InLine| card.gates.iter().take(SAME_MAX).copied().collect::<Vec<_>>();
+    line: &[&QueuedCard],
+    listed: &BTreeMap<GateId, &QueuedGate>,
+) -> Result<Vec<Option<CardView>>> {
+    let shown = |card: &QueuedCard| card.gates.iter().take(SAME_MAX).copied().collect::<Vec<_>>();
     let ids: Vec<_> = line.iter().flat_map(|card| shown(card)).collect();
     let mut gates = BTreeMap::new();
     for gate in read.gate_views(&ids)? {
@@ -373,14 +384,14 @@ pub(crate) fn cards(
         load::check_asks(&gate, listed.get(&gate.opened.id).and_then(|row| row.same.as_deref()))?;
         gates.insert(gate.opened.id, gate);
     }
-    let card = |in_line: &&InLine| {
+    let card = |in_line: &&QueuedCard| {
         let found = shown(in_line).into_iter().filter_map(|id| gates.get(&id).cloned());
         let readable: Vec<_> = found.filter(|gate| gates::may_read(actor, gate)).collect();
         let first = readable.iter().position(|gate| is_for(actor, gate)).unwrap_or(0);
         let mut rest = readable;
         let first = (first < rest.len()).then(|| rest.remove(first))?;
         let unblocks = in_line.unblocks.clone();
-        Some(Asked { unblocks, ..together(actor, first, rest) })
+        Some(CardView { unblocks, ..together(actor, first, rest) })
     };
     Ok(line.iter().map(card).collect())
 }
@@ -390,16 +401,17 @@ fn is_for(actor: &Actor, gate: &Gate) -> bool {
     actor.role != Role::Human || gate.is_for(actor)
 }
 
-fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> Asked {
+fn together(actor: &Actor, first: Gate, rest: Vec<Gate>) -> CardView {
     // A viewer who may not answer the first gate sees all askers.
     let is_mine = |gate: &&Gate| !is_for(actor, &first) || is_for(actor, gate);
     let (mine, others): (Vec<_>, Vec<_>) = rest.iter().partition(is_mine);
-    let askers = std::iter::once(&first).chain(mine).map(|gate| Asker::of(gate, actor)).collect();
+    let askers =
+        std::iter::once(&first).chain(mine).map(|gate| CardAsker::of(gate, actor)).collect();
     let others = others.len();
-    Asked { askers, same: first.same(), others, ..Asked::alone(first) }
+    CardView { askers, same: first.dedup_key(), others, ..CardView::alone(first) }
 }
 
-fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
+fn answer(batch: &mut WriteBatch<'_, '_>, say: &CardAnswer) -> Result<Vec<Gate>> {
     let before = gates::gate_in(batch, say.gate)?;
     let answer = gates::with_notes(batch, say.gate, say.answer.clone())?;
     let first = gates::answer_one(batch, say.gate, answer.clone(), &say.digest)?;
@@ -407,10 +419,10 @@ fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
     // A repeated answer was delivered to all gates the first time.
     let Some(named) = say.same.as_ref().filter(|_| before.is_open()) else { return Ok(answered) };
     let same =
-        before.same().filter(|same| same.is_named_by(named)).ok_or_else(|| moved(&before))?;
+        before.dedup_key().filter(|same| same.is_named_by(named)).ok_or_else(|| moved(&before))?;
     for other in asking(batch, say.gate, &same)? {
         let answer = answer.clone();
-        let said = batch.or_leave(&other, |batch| {
+        let said = batch.try_or_revert(&other, |batch| {
             gates::answer_one(batch, other.opened.id, answer, other.digest.as_str())
         })?;
         answered.extend(said);
@@ -420,12 +432,12 @@ fn answer(batch: &mut Batch<'_, '_>, say: &Say) -> Result<Vec<Gate>> {
 
 /// Returns the other open gates with this dedup key, folded from the log: a row that was changed by hand adds no gate
 /// to a card.
-fn asking(batch: &mut Batch<'_, '_>, but: GateId, same: &Digest) -> Result<Vec<Gate>> {
-    let listed = batch.write.gates_asking(batch.space, same.as_str(), SAME_MAX)?.items;
+fn asking(batch: &mut WriteBatch<'_, '_>, but: GateId, same: &Digest) -> Result<Vec<Gate>> {
+    let listed = batch.write.open_gates_with_key(batch.space, same.as_str(), SAME_MAX)?.items;
     let mut asking = vec![];
     for id in listed.iter().map(|gate| gate.opened.id).filter(|id| *id != but) {
         let gate = gates::gate_in(batch, id)?;
-        if gate.is_open() && gate.same().as_ref() == Some(same) {
+        if gate.is_open() && gate.dedup_key().as_ref() == Some(same) {
             asking.push(gate);
         }
     }

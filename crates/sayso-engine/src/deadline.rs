@@ -55,7 +55,7 @@ impl LocalDesk {
 
 /// Maps a store failure to an unknown outcome if `is_open` is set, that is, if an earlier try may have been
 /// committed.
-pub(crate) fn settled<T>(outcome: Result<T>, is_open: bool) -> Result<T> {
+pub(crate) fn or_outcome_unknown<T>(outcome: Result<T>, is_open: bool) -> Result<T> {
     match outcome {
         Err(crate::Error::Store(error)) if is_open => {
             Err(sayso_store::Error::OutcomeUnknown(error.to_string()).into())

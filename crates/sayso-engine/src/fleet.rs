@@ -1,8 +1,8 @@
 //! The fleet file's entries: people, managed agents and answer templates of a space.
 
 use crate::Calendar;
-use sayso_agents::{Backend, PromptKind};
-use sayso_core::text::harmless_line;
+use sayso_agents::{PromptKind, SessionBackend};
+use sayso_core::text::sanitize_line;
 use serde::{Deserialize, Serialize};
 
 /// A person's settings: calendar and notification channels.
@@ -28,7 +28,7 @@ pub struct AgentSpec {
     pub args: Vec<String>,
     /// The backend that runs it: process or tmux.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub backend: Backend,
+    pub backend: SessionBackend,
     /// The host it runs on; none means the host on which it is spawned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -53,17 +53,17 @@ impl AgentSpec {
 /// A ready answer to a recurring question. A person picks it; it answers nothing by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Template {
+pub struct AnswerTemplate {
     /// The pattern of questions it fits; `*` stands for any text.
     pub question: String,
     pub answer: String,
 }
 
-impl Template {
+impl AnswerTemplate {
     /// True if the pattern fits a question.
     pub fn fits(&self, question: &str) -> bool {
         let (pattern, text) =
-            (self.question.to_lowercase(), harmless_line(question).to_lowercase());
+            (self.question.to_lowercase(), sanitize_line(question).to_lowercase());
         let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
         let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
         let inner = text.strip_prefix(first).and_then(|text| text.strip_suffix(last));
@@ -101,7 +101,7 @@ mod tests {
             ("", "", true),
             ("", "x", false),
         ] {
-            let template = Template { question: pattern.into(), answer: String::new() };
+            let template = AnswerTemplate { question: pattern.into(), answer: String::new() };
             assert_eq!(template.fits(question), fits, "{pattern} {question}");
         }
     }

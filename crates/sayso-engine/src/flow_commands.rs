@@ -3,7 +3,7 @@
 
 use sayso_core::flow::Flow;
 use sayso_core::{Code, Refusal};
-use sayso_policy::yaml::{self, Node, Tree};
+use sayso_policy::yaml::{self, YamlNode, YamlValue};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ const SHOWN_BYTES_MAX: usize = 128 * 1024;
 
 /// A workflow as it is stored with a flow.
 #[derive(Deserialize)]
-struct KeptText {
+struct StoredText {
     text: String,
 }
 
@@ -20,7 +20,7 @@ struct KeptText {
 /// cannot be read is told as that: what is left out here would run unseen.
 pub fn flow_commands(flow: &Flow) -> Option<Vec<String>> {
     let kept = flow.started.definition.as_deref()?;
-    let text = serde_json::from_str::<KeptText>(kept).map(|kept| kept.text);
+    let text = serde_json::from_str::<StoredText>(kept).map(|kept| kept.text);
     let lines = text.ok().and_then(|text| yaml::read(&text).ok()).and_then(|node| lines(&node));
     let mut lines = lines.unwrap_or_else(|| vec!["the workflow cannot be read".to_owned()]);
     if lines.is_empty() {
@@ -55,8 +55,8 @@ fn inputs(state: &Value) -> Vec<String> {
     values.iter().map(|(name, value)| format!("input {name} = {}", in_words(value))).collect()
 }
 
-fn lines(workflow: &Node) -> Option<Vec<String>> {
-    let Tree::List(phases) = field(workflow, "phases")? else { return None };
+fn lines(workflow: &YamlNode) -> Option<Vec<String>> {
+    let YamlValue::List(phases) = field(workflow, "phases")? else { return None };
     let mut lines = vec![];
     for phase in phases {
         let name = text(phase, "name").unwrap_or_else(|| "?".to_owned());
@@ -71,7 +71,7 @@ fn lines(workflow: &Node) -> Option<Vec<String>> {
                 agent.map_or_else(|| "the usual one".into(), |agent| one_line(&agent))
             ));
         }
-        let Some(Tree::List(checks)) = field(phase, "check") else { continue };
+        let Some(YamlValue::List(checks)) = field(phase, "check") else { continue };
         for check in checks {
             let command = text(check, "passes").or_else(|| text(check, "fails"));
             lines.extend(command.map(|command| format!("{name} checks: {}", one_line(&command))));
@@ -80,16 +80,18 @@ fn lines(workflow: &Node) -> Option<Vec<String>> {
     Some(lines)
 }
 
-fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Tree> {
-    let Tree::Map(entries) = &node.tree else { return None };
+fn field<'n>(node: &'n YamlNode, key: &str) -> Option<&'n YamlValue> {
+    let YamlValue::Map(entries) = &node.tree else { return None };
     entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value.tree)
 }
 
-fn text(node: &Node, key: &str) -> Option<String> {
+fn text(node: &YamlNode, key: &str) -> Option<String> {
     match field(node, key)? {
-        Tree::Text(text) => Some(text.clone()),
-        Tree::Null => None,
-        Tree::Bool(_) | Tree::Number(_) | Tree::List(_) | Tree::Map(_) => Some("?".to_owned()),
+        YamlValue::Text(text) => Some(text.clone()),
+        YamlValue::Null => None,
+        YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::List(_) | YamlValue::Map(_) => {
+            Some("?".to_owned())
+        }
     }
 }
 

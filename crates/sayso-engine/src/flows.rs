@@ -1,19 +1,22 @@
 //! Flows: durable executions of workflows. Each step is recorded before the next.
 
-use crate::batch::{Batch, not_found};
 use crate::flow_commands::shown_commands;
-use crate::gates::{self, Ask};
+use crate::gates::{self, NewGate};
 use crate::load::{self, flow_stream};
 use crate::worker::{FLOW, holder, is_gone};
+use crate::write_batch::{WriteBatch, not_found};
 use crate::{Desk, Error, LocalDesk, Result, paging, tasks};
 use sayso_core::flow::{
-    Advance, Claim, Command, Event, Flow, FlowPlace, Heard, How, Questions, Standing, Started, Step,
+    Flow, FlowAdvance, FlowCommand, FlowEndKind, FlowLogEvent, FlowPlace, FlowSpec, FlowStatus,
+    LeaseClaim, QuestionOutcome, QuestionStatus, StepRecord,
 };
-use sayso_core::gate::{self, Ending, Fact, Gate};
-use sayso_core::run::Holder;
-use sayso_core::task::{self, Edit, Status};
-use sayso_core::{Actor, Answer, AtEnd, Code, Digest, FlowId, GateId, Refusal, TaskId, Timestamp};
-use sayso_store::{FlowFilter, Foresight, GateFilter, Handles, Page, ReadyFilter};
+use sayso_core::gate::{self, CardFact, Gate, GateEnding};
+use sayso_core::run::LeaseHolder;
+use sayso_core::task::{self, TaskEdit, TaskStatus};
+use sayso_core::{
+    Actor, Answer, Code, Digest, FlowId, GateId, Refusal, TaskId, TimeoutAction, Timestamp,
+};
+use sayso_store::{FlowFilter, GateFilter, HandleTable, ListPage, PrefetchPlan, ReadyFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -25,7 +28,7 @@ const ABOUT_CHARS_MAX: usize = 200;
 const GATES_MAX: usize = 1_000;
 
 /// The events of a flow, in order.
-pub type FlowHistory = Vec<(Timestamp, Event)>;
+pub type FlowHistory = Vec<(Timestamp, FlowLogEvent)>;
 
 /// The parameters of a new flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,28 +55,28 @@ pub struct NewFlow {
 
 /// A request to advance a flow: all of its steps are recorded, or none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GoOn {
+pub struct AdvanceRequest {
     /// The claim under which the flow is advanced.
-    pub claim: Claim,
+    pub claim: LeaseClaim,
     /// The position of the flow that the caller knows (optimistic concurrency).
     pub position: u32,
     /// The steps that happened, in order.
     pub steps: Vec<FlowStep>,
 }
 
-impl GoOn {
+impl AdvanceRequest {
     /// Returns the rows to prefetch.
-    fn foresight(&self, flow: FlowId) -> Foresight {
-        let begun = Foresight::default().flow(flow);
+    fn foresight(&self, flow: FlowId) -> PrefetchPlan {
+        let begun = PrefetchPlan::default().flow(flow);
         self.steps.iter().fold(begun, |all, step| match step {
-            FlowStep::Ask { ask, .. } => all.and(gates::of_ask(ask)),
+            FlowStep::Ask { ask, .. } => all.and(gates::prefetch_for_ask(ask)),
             FlowStep::Hear { gate, .. } => all.gate(*gate),
             FlowStep::Complete { .. }
-            | FlowStep::HearOtherwise { .. }
+            | FlowStep::RecordExternalAnswer { .. }
             | FlowStep::Move { .. }
             | FlowStep::Keep { .. }
             | FlowStep::Stuck { .. }
-            | FlowStep::LetGo
+            | FlowStep::Release
             | FlowStep::End { .. } => all,
         })
     }
@@ -94,7 +97,7 @@ pub enum FlowStep {
     Ask {
         /// The index of the item.
         item: u32,
-        ask: Box<Ask>,
+        ask: Box<NewGate>,
     },
     /// A gate has ended. Its answer is looked up, and the delivery is acknowledged.
     Hear {
@@ -105,7 +108,8 @@ pub enum FlowStep {
         state: Option<Value>,
     },
     /// The program asked by a way of its own. It is recorded as external: sayso did not see who answered.
-    HearOtherwise {
+    #[serde(rename = "HearOtherwise")]
+    RecordExternalAnswer {
         /// The index of the item.
         item: u32,
         /// The name of the external way.
@@ -137,10 +141,11 @@ pub enum FlowStep {
         why: String,
     },
     /// The holder releases its lease.
-    LetGo,
+    #[serde(rename = "LetGo")]
+    Release,
     /// The flow ends.
     End {
-        how: How,
+        how: FlowEndKind,
         /// The reason, in words.
         note: String,
         /// The final state of the flow, if it changed.
@@ -151,8 +156,8 @@ pub enum FlowStep {
 impl LocalDesk {
     /// Starts a flow. It is stored when this returns.
     pub fn start_flow(&self, actor: &Actor, new: NewFlow) -> Result<Flow> {
-        let foresight = Foresight::default().new_flow(new.id);
-        self.submit_foreseen(actor, foresight, move |batch| {
+        let foresight = PrefetchPlan::default().new_flow(new.id);
+        self.submit_prefetched(actor, foresight, move |batch| {
             start(batch, &new)?;
             flow_in(batch, new.id)
         })
@@ -160,22 +165,27 @@ impl LocalDesk {
 
     /// Starts a flow and holds its lease from the beginning, for a caller that executes it at once. The flag is false
     /// if the flow already existed: then it is only found.
-    pub fn lead_flow(&self, actor: &Actor, new: NewFlow, claim: Claim) -> Result<(Flow, bool)> {
-        let foresight = Foresight::default().new_flow(new.id);
-        self.submit_foreseen(actor, foresight, move |batch| {
+    pub fn lead_flow(
+        &self,
+        actor: &Actor,
+        new: NewFlow,
+        claim: LeaseClaim,
+    ) -> Result<(Flow, bool)> {
+        let foresight = PrefetchPlan::default().new_flow(new.id);
+        self.submit_prefetched(actor, foresight, move |batch| {
             let is_new = start(batch, &new)?;
             if is_new {
                 let (position, steps) = (flow_in(batch, new.id)?.position, vec![]);
-                let take = Advance { claim: claim.clone(), position, steps };
-                batch.on_flow(new.id, &Command::Advance(take))?;
+                let take = FlowAdvance { claim: claim.clone(), position, steps };
+                batch.on_flow(new.id, &FlowCommand::Advance(take))?;
             }
             Ok((flow_in(batch, new.id)?, is_new))
         })
     }
 
     /// Advances a flow: records outputs, opens gates, takes up answers and moves on.
-    pub fn go_on(&self, actor: &Actor, id: FlowId, go_on: GoOn) -> Result<Flow> {
-        self.submit_foreseen(actor, go_on.foresight(id), move |batch| {
+    pub fn go_on(&self, actor: &Actor, id: FlowId, go_on: AdvanceRequest) -> Result<Flow> {
+        self.submit_prefetched(actor, go_on.foresight(id), move |batch| {
             batch.check_space_is_there()?;
             self::go_on(batch, id, &go_on)
         })
@@ -186,14 +196,14 @@ impl LocalDesk {
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
             let waits: Vec<_> = flow_in(batch, id)?.waits_for().collect();
-            if batch.on_flow(id, &Command::Cancel { reason: reason.clone() })? {
+            if batch.on_flow(id, &FlowCommand::Cancel { reason: reason.clone() })? {
                 for (_, gate) in waits {
                     if gate_in(batch, gate)?.is_open() {
-                        batch.begin_entry();
+                        batch.start_audit_entry();
                         gates::withdraw(batch, gate, &reason)?;
                     }
                 }
-                put_task_away(batch, id)?;
+                release_flow_task(batch, id)?;
             }
             flow_in(batch, id)
         })
@@ -219,7 +229,7 @@ impl LocalDesk {
     }
 
     /// Returns flows, newest first, a page at a time.
-    pub fn flows(&self, filter: &FlowFilter) -> Result<Page<Flow>> {
+    pub fn flows(&self, filter: &FlowFilter) -> Result<ListPage<Flow>> {
         self.check_reader("read flows")?;
         self.read(|read| {
             paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&Flow>, limit| {
@@ -231,7 +241,7 @@ impl LocalDesk {
 
     /// Returns flows that wait for no person, oldest first, a page at a time. Another executor may hold one at this
     /// moment: see [`is_held`].
-    pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<Page<Flow>> {
+    pub fn ready_flows(&self, filter: &ReadyFilter) -> Result<ListPage<Flow>> {
         self.check_reader("read flows")?;
         self.read(|read| Ok(read.ready_flows(self.space, filter)?))
     }
@@ -252,7 +262,7 @@ impl LocalDesk {
             [(only, _)] => Ok(*only),
             [(exact, handle), ..] if *handle == name => Ok(*exact),
             [] => {
-                let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(typed), 60);
+                let shown = sayso_core::text::shorten(&sayso_core::text::sanitize_line(typed), 60);
                 let message = format!("there is no flow {shown:?} here");
                 Err(Refusal::new(Code::NotFound, message).hint("see: sayso flow list --all").into())
             }
@@ -268,22 +278,22 @@ impl LocalDesk {
 
 /// The standing of a flow with its open questions.
 #[derive(Debug, Clone)]
-pub struct Stands {
-    pub standing: Standing,
+pub struct FlowStatusReport {
+    pub standing: FlowStatus,
     /// The open gates it waits for: its own, or those of the agent that works for it.
     pub waits: Vec<Gate>,
 }
 
-impl Stands {
+impl FlowStatusReport {
     /// True if it waits for people.
     pub fn is_waiting(&self) -> bool {
-        self.standing == Standing::Waiting
+        self.standing == FlowStatus::Waiting
     }
 }
 
 impl Desk {
     /// Returns the standing of a flow. Every interface uses this one, so that none says something else.
-    pub fn stands(&self, flow: &Flow) -> Result<Stands> {
+    pub fn flow_status(&self, flow: &Flow) -> Result<FlowStatusReport> {
         let own: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
         let gates: Vec<_> = match flow.started.task.filter(|_| flow.is_live() && own.is_empty()) {
             Some(task) => self.task(task)?.task.waits_for.into_keys().collect(),
@@ -293,21 +303,22 @@ impl Desk {
         for gate in gates {
             waits.push(self.gate(gate)?);
         }
-        let is_answered =
-            |gate: &Gate| heard_at(gate).is_ok_and(|heard: Heard| heard.answer.is_some());
+        let is_answered = |gate: &Gate| {
+            gate_outcome(gate).is_ok_and(|heard: QuestionOutcome| heard.answer.is_some())
+        };
         let questions = match (waits.iter().any(Gate::is_open), waits.iter().all(is_answered)) {
-            (true, _) => Questions::Open,
-            (false, true) => Questions::Answered,
-            (false, false) => Questions::Unanswered,
+            (true, _) => QuestionStatus::Open,
+            (false, true) => QuestionStatus::Answered,
+            (false, false) => QuestionStatus::Unanswered,
         };
         waits.retain(Gate::is_open);
         let is_held = is_held(flow, &holder(Path::new("")), self.now());
-        Ok(Stands { standing: flow.stands(questions, is_held), waits })
+        Ok(FlowStatusReport { standing: flow.status(questions, is_held), waits })
     }
 }
 
 /// Starts a flow, unless it exists. Returns true if it is new.
-fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
+fn start(batch: &mut WriteBatch<'_, '_>, new: &NewFlow) -> Result<bool> {
     batch.check_space_is_there()?;
     if let Some(task) = new.task {
         batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
@@ -316,14 +327,14 @@ fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
         Some(flow) => flow.started.handle.clone(),
         None => {
             batch.check_is_free(&flow_stream(new.id))?;
-            batch.free_handle(Handles::Flows, |len| new.id.handle(len))?
+            batch.free_handle(HandleTable::Flows, |len| new.id.handle(len))?
         }
     };
     let NewFlow { id, workflow, version, definition, title, task, phase, state, place } =
         new.clone();
     let (space, launcher) = (batch.space, batch.actor.name.clone());
     let launcher_role = Some(batch.actor.role);
-    let started = Started {
+    let started = FlowSpec {
         id,
         space,
         handle,
@@ -338,39 +349,43 @@ fn start(batch: &mut Batch<'_, '_>, new: &NewFlow) -> Result<bool> {
         launcher_role,
         place,
     };
-    batch.on_flow(id, &Command::Start(Box::new(started)))
+    batch.on_flow(id, &FlowCommand::Start(Box::new(started)))
 }
 
 /// Advances a flow in a batch that may do other things, too.
-pub(crate) fn go_on(batch: &mut Batch<'_, '_>, id: FlowId, go_on: &GoOn) -> Result<Flow> {
-    let steps = go_on.steps.iter().map(|step| known(batch, step)).collect::<Result<_>>()?;
-    let GoOn { claim, position, .. } = go_on.clone();
-    batch.on_flow(id, &Command::Advance(Advance { claim, position, steps }))?;
+pub(crate) fn go_on(
+    batch: &mut WriteBatch<'_, '_>,
+    id: FlowId,
+    go_on: &AdvanceRequest,
+) -> Result<Flow> {
+    let steps = go_on.steps.iter().map(|step| to_core_step(batch, step)).collect::<Result<_>>()?;
+    let AdvanceRequest { claim, position, .. } = go_on.clone();
+    batch.on_flow(id, &FlowCommand::Advance(FlowAdvance { claim, position, steps }))?;
     // Questions are asked at the flow's present position: it never moves past an open one.
     let flow = flow_in(batch, id)?;
     for step in &go_on.steps {
         match step {
             FlowStep::Ask { ask, .. } => {
-                batch.begin_entry();
-                gates::open_in(batch, &asked_by(&flow, ask)?, Some(id))?;
+                batch.start_audit_entry();
+                gates::open_in(batch, &with_flow_facts(&flow, ask)?, Some(id))?;
             }
             FlowStep::Hear { gate, .. } => {
-                batch.begin_entry();
-                batch.on_gate(*gate, &gate::Command::Acknowledge)?;
+                batch.start_audit_entry();
+                batch.on_gate(*gate, &gate::GateCommand::Acknowledge)?;
             }
             FlowStep::Complete { .. }
-            | FlowStep::HearOtherwise { .. }
+            | FlowStep::RecordExternalAnswer { .. }
             | FlowStep::Move { .. }
             | FlowStep::Keep { .. }
             | FlowStep::Stuck { .. }
-            | FlowStep::LetGo
+            | FlowStep::Release
             | FlowStep::End { .. } => {}
         }
     }
-    let is_done = flow_in(batch, id)?.ending.is_some_and(|ending| ending.how == How::Done);
+    let is_done = flow_in(batch, id)?.ending.is_some_and(|ending| ending.how == FlowEndKind::Done);
     // The work of a completed flow is landed first, by its executor.
     if !is_done {
-        put_task_away(batch, id)?;
+        release_flow_task(batch, id)?;
     }
     flow_in(batch, id)
 }
@@ -386,7 +401,7 @@ pub fn task_of_flow(flow: FlowId) -> TaskId {
 /// Cleans up after a flow that ended without being done: the gates of its agents are withdrawn, and its task is
 /// released. A task that was made for the flow is closed; another one is what it was before. Completed work stays on
 /// the branch.
-fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
+fn release_flow_task(batch: &mut WriteBatch<'_, '_>, id: FlowId) -> Result<()> {
     let flow = flow_in(batch, id)?;
     let (Some(ending), Some(task)) = (&flow.ending, flow.started.task) else { return Ok(()) };
     let Some(led) = batch.task(task)?.cloned() else { return Ok(()) };
@@ -395,7 +410,7 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     let why = why.trim_end_matches([':', ' ']);
     for gate in led.waits_for.keys() {
         if gate_in(batch, *gate)?.opened_at >= flow.started_at {
-            batch.begin_entry();
+            batch.start_audit_entry();
             gates::withdraw(batch, *gate, why)?;
         }
     }
@@ -403,28 +418,28 @@ fn put_task_away(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<()> {
     if led.status.is_over() {
         return Ok(());
     }
-    batch.begin_entry();
+    batch.start_audit_entry();
     if task == task_of_flow(id) {
         // If closing needs a sign-off, the task stays open for a person to close.
-        return match tasks::move_to(batch, task, Status::Closed, why) {
+        return match tasks::move_to(batch, task, TaskStatus::Closed, why) {
             Err(Error::Refused(_)) | Ok(()) => Ok(()),
             Err(error) => Err(error),
         };
     }
     let remove_labels = [format!("{FLOW}{id}")].into();
-    let edit = Edit { remove_labels, ..Edit::default() };
-    batch.on_task(task, &task::Command::Edit(Box::new(edit))).map(drop)
+    let edit = TaskEdit { remove_labels, ..TaskEdit::default() };
+    batch.on_task(task, &task::TaskCommand::Edit(Box::new(edit))).map(drop)
 }
 
 /// Acknowledges the answers to the agents of a flow that has ended: no agent will pick them up any more.
-fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Result<()> {
+fn settle_answers(batch: &mut WriteBatch<'_, '_>, task: TaskId, flow: &Flow) -> Result<()> {
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
     let asked = batch.write.gates(batch.space, &filter)?.items;
     for gate in asked.iter().filter(|gate| gate.opened_at >= flow.started_at) {
         // Read again: some were withdrawn just before.
         if !gate_in(batch, gate.opened.id)?.is_open() {
-            batch.begin_entry();
-            batch.on_gate(gate.opened.id, &gate::Command::Acknowledge)?;
+            batch.start_audit_entry();
+            batch.on_gate(gate.opened.id, &gate::GateCommand::Acknowledge)?;
         }
     }
     Ok(())
@@ -432,7 +447,7 @@ fn settle_answers(batch: &mut Batch<'_, '_>, task: TaskId, flow: &Flow) -> Resul
 
 /// Adds the flow's verified facts to a question: two flows of one workflow ask alike, and the approver must see which
 /// of them it is.
-fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
+fn with_flow_facts(flow: &Flow, ask: &NewGate) -> Result<NewGate> {
     let started = &flow.started;
     let known = [
         ("workflow", started.workflow.as_str()),
@@ -447,7 +462,7 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
     };
     let version = started.definition.as_ref().map_or("", |_| started.version.as_str());
     let known = known.into_iter().filter(|(_, value)| !value.trim().is_empty());
-    let fact = |(name, value): (&str, &str)| Fact {
+    let fact = |(name, value): (&str, &str)| CardFact {
         name: name.into(),
         value: sayso_core::text::shorten(value, ABOUT_CHARS_MAX).into(),
         verified: true,
@@ -456,62 +471,69 @@ fn asked_by(flow: &Flow, ask: &Ask) -> Result<Ask> {
     let own = std::mem::take(&mut asked.card.facts);
     let whole = [("runs", commands), ("in", home), ("version", version.to_owned())];
     let whole = whole.into_iter().filter(|(_, value)| !value.is_empty());
-    let whole =
-        whole.map(|(name, value)| Fact { name: name.into(), value: value.into(), verified: true });
+    let whole = whole.map(|(name, value)| CardFact {
+        name: name.into(),
+        value: value.into(),
+        verified: true,
+    });
     asked.card.facts = known.map(fact).chain(whole).chain(own).collect();
     Ok(asked)
 }
 
 /// Translates a step to the core's type. The answer of a gate is read from the gate, never taken from the caller.
-fn known(batch: &mut Batch<'_, '_>, step: &FlowStep) -> Result<Step> {
+fn to_core_step(batch: &mut WriteBatch<'_, '_>, step: &FlowStep) -> Result<StepRecord> {
     Ok(match step.clone() {
-        FlowStep::Complete { item, output, state } => Step::Complete { item, output, state },
-        FlowStep::Ask { item, ask } => Step::Ask { item, gate: ask.id },
+        FlowStep::Complete { item, output, state } => StepRecord::Complete { item, output, state },
+        FlowStep::Ask { item, ask } => StepRecord::Ask { item, gate: ask.id },
         FlowStep::Hear { item, gate, state } => {
-            let heard = heard_at(&gate_in(batch, gate)?)?;
-            Step::Hear { item, heard, state }
+            let heard = gate_outcome(&gate_in(batch, gate)?)?;
+            StepRecord::Hear { item, heard, state }
         }
-        FlowStep::HearOtherwise { item, by, question, answer, more, state } => {
+        FlowStep::RecordExternalAnswer { item, by, question, answer, more, state } => {
             let (gate, answer, ended) = (None, Some(answer), "otherwise".into());
-            Step::Hear { item, heard: Heard { gate, answer, by, question, ended, more }, state }
+            StepRecord::Hear {
+                item,
+                heard: QuestionOutcome { gate, answer, by, question, ended, more },
+                state,
+            }
         }
-        FlowStep::Move { to, state } => Step::Move { to, state },
-        FlowStep::Keep { until } => Step::Keep { until },
-        FlowStep::Stuck { why } => Step::Stuck { why },
-        FlowStep::LetGo => Step::LetGo,
-        FlowStep::End { how, note, state } => Step::End { how, note, state },
+        FlowStep::Move { to, state } => StepRecord::Move { to, state },
+        FlowStep::Keep { until } => StepRecord::Keep { until },
+        FlowStep::Stuck { why } => StepRecord::Stuck { why },
+        FlowStep::Release => StepRecord::Release,
+        FlowStep::End { how, note, state } => StepRecord::End { how, note, state },
     })
 }
 
 /// Returns the result of a gate that has ended, as a flow records it.
-pub fn heard_at(gate: &Gate) -> Result<Heard> {
+pub fn gate_outcome(gate: &Gate) -> Result<QuestionOutcome> {
     let Some(ending) = &gate.ending else {
         let message = format!("gate {} is still open: there is nothing to hear", gate.handle());
         return Err(Refusal::new(Code::WrongState, message).into());
     };
     let (answer, by) = match ending {
-        Ending::Answered { answer, by } => (Some(answer.clone()), by.name.clone()),
+        GateEnding::Answered { answer, by } => (Some(answer.clone()), by.name.clone()),
         // A timeout is an approval only where an admin's policy made it one.
-        Ending::Expired { at_end: AtEnd::Approve, .. } => {
+        GateEnding::Expired { at_end: TimeoutAction::Approve, .. } => {
             (Some(Answer::approved()), "the policy".into())
         }
-        Ending::Expired { .. } | Ending::Withdrawn { .. } | Ending::Superseded { .. } => {
-            (None, String::new())
-        }
+        GateEnding::Expired { .. }
+        | GateEnding::Withdrawn { .. }
+        | GateEnding::Superseded { .. } => (None, String::new()),
     };
     let (gate, ended) = (Some(gate.opened.id), ending.as_str().to_owned());
-    Ok(Heard { gate, answer, by, question: String::new(), ended, more: false })
+    Ok(QuestionOutcome { gate, answer, by, question: String::new(), ended, more: false })
 }
 
 /// True if another executor holds the lease of a flow, as far as we can tell.
-pub fn is_held(flow: &Flow, ours: &Holder, now: Timestamp) -> bool {
+pub fn is_held(flow: &Flow, ours: &LeaseHolder, now: Timestamp) -> bool {
     flow.hold.as_ref().is_some_and(|hold| now < hold.until && !is_gone(&hold.holder, ours))
 }
 
-fn flow_in(batch: &mut Batch<'_, '_>, id: FlowId) -> Result<Flow> {
+fn flow_in(batch: &mut WriteBatch<'_, '_>, id: FlowId) -> Result<Flow> {
     Ok(batch.flow(id)?.cloned().ok_or_else(|| not_found("flow", &id))?)
 }
 
-fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
+fn gate_in(batch: &mut WriteBatch<'_, '_>, id: GateId) -> Result<Gate> {
     Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
 }

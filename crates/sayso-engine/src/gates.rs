@@ -1,19 +1,21 @@
 //! Commands and queries about gates: ask, answer, withdraw, deliver, wait, list.
 
-use crate::addressees::addressed;
-use crate::batch::{Batch, not_found};
-use crate::sight::{check_knows_task, may_know_task};
+use crate::recipients::resolve_recipients;
+use crate::visibility::{check_knows_task, may_know_task};
+use crate::write_batch::{WriteBatch, not_found};
 use crate::{
-    Error, LocalDesk, Result, Say, clock, lifecycle, load, notices, nudges, paging, policy,
+    CardAnswer, Error, LocalDesk, Result, lifecycle, load, notices, nudges, paging, policy, timers,
 };
-use sayso_core::gate::{self, Card, Command, Delivery, Ending, Gate, Held, Opened};
-use sayso_core::task::{self, Event as TaskEvent, Status, Task};
+use sayso_core::gate::{
+    self, Card, DeferredAction, DeliveryState, Gate, GateCommand, GateEnding, GateSpec,
+};
+use sayso_core::task::{self, Task, TaskEvent, TaskStatus};
 use sayso_core::{
-    Actor, Answer, AtEnd, Code, Content, Deed, FlowId, GateId, Kind, Proof, Refusal, Role, Shape,
-    TaskId, Timestamp, Verdict,
+    Actor, Answer, AnswerContent, AnswerShape, Code, FlowId, GateId, GateKind, IdentityProof,
+    Permission, Refusal, Role, TaskId, TimeoutAction, Timestamp, Verdict,
 };
-use sayso_policy::{Demands, Ruling};
-use sayso_store::{Foresight, GateFilter, Handles, Page, Topic};
+use sayso_policy::{AskDemands, Ruling};
+use sayso_store::{GateFilter, HandleTable, ListPage, PrefetchPlan, WatchTopic};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -34,17 +36,17 @@ const DEADLINE_MS_MIN: u64 = 1_000;
 
 /// The arguments for opening a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct NewGate {
     /// Created by the asker: asking again with the same id returns the same gate.
     pub id: GateId,
     /// The kind of gate.
-    pub kind: Kind,
+    pub kind: GateKind,
     /// The task that waits for the answer.
     pub task: Option<TaskId>,
     /// The card that people see.
     pub card: Card,
     /// The approvers, the required proof, and the deadline. The policy may demand more.
-    pub demands: Demands,
+    pub demands: AskDemands,
     /// True if a policy made these demands. Approval on timeout is accepted only then, so the flag is never sent by a
     /// client.
     #[serde(skip)]
@@ -52,20 +54,20 @@ pub struct Ask {
     /// The action that is executed on approval. The policy has already judged it, so the field is never sent by a
     /// client.
     #[serde(skip)]
-    pub held: Option<Held>,
+    pub held: Option<DeferredAction>,
 }
 
-impl Ask {
+impl NewGate {
     /// Returns a question that any person may answer, without a deadline.
-    pub fn new(id: GateId, kind: Kind, task: Option<TaskId>, card: Card) -> Self {
-        let demands = Demands { proof: Proof::Token, ..Demands::default() };
+    pub fn new(id: GateId, kind: GateKind, task: Option<TaskId>, card: Card) -> Self {
+        let demands = AskDemands { proof: IdentityProof::Token, ..AskDemands::default() };
         Self { id, kind, task, card, demands, is_ruled: false, held: None }
     }
 
     /// Returns the question that a ruling requires, with the demands of the ruling.
     pub(crate) fn ruled(
         id: GateId,
-        kind: Kind,
+        kind: GateKind,
         task: Option<TaskId>,
         card: Card,
         ruling: &Ruling,
@@ -82,7 +84,7 @@ impl Ask {
 
 /// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// The gate has ended.
     Ended(Box<Gate>),
     /// The timeout has passed and the gate is still open.
@@ -91,29 +93,29 @@ pub enum Waited {
 
 impl LocalDesk {
     /// Opens a gate. It is stored durably when this returns.
-    pub fn ask(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit_foreseen(actor, of_ask(&ask), move |batch| {
-            let ask = addressed(batch, &ask)?;
+    pub fn ask(&self, actor: &Actor, ask: NewGate) -> Result<Gate> {
+        self.submit_prefetched(actor, prefetch_for_ask(&ask), move |batch| {
+            let ask = resolve_recipients(batch, &ask)?;
             open(batch, &ask)
         })
     }
 
     /// Opens a gate, unless the same asker has an unacknowledged gate with the same question: then that one is
     /// returned. So an asker that lost its connection while waiting repeats the question and gets the answer.
-    pub fn ask_once(&self, actor: &Actor, ask: Ask) -> Result<Gate> {
-        self.submit_foreseen(actor, of_ask(&ask), move |batch| {
-            batch.actor.check(Deed::Ask, "ask")?;
+    pub fn ask_once(&self, actor: &Actor, ask: NewGate) -> Result<Gate> {
+        self.submit_prefetched(actor, prefetch_for_ask(&ask), move |batch| {
+            batch.actor.check(Permission::Ask, "ask")?;
             if let Some(gate) = asked_before(batch, &ask)? {
                 return Ok(gate);
             }
-            let ask = addressed(batch, &ask)?;
+            let ask = resolve_recipients(batch, &ask)?;
             open(batch, &ask)
         })
     }
 
     /// Revises the card of an open gate.
     pub fn revise(&self, actor: &Actor, id: GateId, card: Card) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Revise(card))
+        self.on_gate(actor, id, GateCommand::Revise(card))
     }
 
     /// Records that the actor was shown these cards. Only people are recorded, and each version of a card once, so a
@@ -132,10 +134,10 @@ impl LocalDesk {
             return Ok(());
         }
         cards.iter().try_for_each(|(id, _)| self.check_sees(actor, *id))?;
-        let foresight = cards.iter().fold(Foresight::default(), |all, (id, _)| all.gate(*id));
-        let noted = self.submit_foreseen(actor, foresight, move |batch| {
+        let foresight = cards.iter().fold(PrefetchPlan::default(), |all, (id, _)| all.gate(*id));
+        let noted = self.submit_prefetched(actor, foresight, move |batch| {
             for (id, digest) in &cards {
-                batch.on_gate(*id, &Command::See { digest: digest.clone() })?;
+                batch.on_gate(*id, &GateCommand::MarkSeen { digest: digest.clone() })?;
             }
             Ok(())
         });
@@ -148,17 +150,17 @@ impl LocalDesk {
 
     /// Snoozes a gate, and all others on its card.
     pub fn snooze(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
-        self.on_card(actor, id, Command::Snooze { until })
+        self.on_card(actor, id, GateCommand::Snooze { until })
     }
 
     /// Claims a card for the actor until a time.
     pub fn claim(&self, actor: &Actor, id: GateId, until: Timestamp) -> Result<Gate> {
-        self.on_card(actor, id, Command::Claim { until })
+        self.on_card(actor, id, GateCommand::Claim { until })
     }
 
     /// Releases the claim on a card.
     pub fn release(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        self.on_card(actor, id, Command::Release)
+        self.on_card(actor, id, GateCommand::Release)
     }
 
     /// Answers one gate. The first answer wins; later callers learn who gave it.
@@ -166,7 +168,7 @@ impl LocalDesk {
         self.check_sees(actor, id)?;
         let digest = digest.to_owned();
         self.look_before_locking(actor, id, &answer, &digest)?;
-        self.submit_foreseen(actor, of_ending(id), move |batch| {
+        self.submit_prefetched(actor, prefetch_for_ending(id), move |batch| {
             let answer = with_notes(batch, id, answer.clone())?;
             answer_one(batch, id, answer, &digest)
         })
@@ -188,7 +190,7 @@ impl LocalDesk {
         if gate.is_open() {
             return Ok(());
         }
-        let command = Command::Answer { answer: answer.clone(), digest: digest.into() };
+        let command = GateCommand::Answer { answer: answer.clone(), digest: digest.into() };
         let actor = self.read(|read| self.speaking(read, actor, self.now()))?;
         let refused = gate::decide(Some(&gate), &command, &actor, self.now()).err();
         match refused.filter(|r| !r.is_about_authority()) {
@@ -198,9 +200,10 @@ impl LocalDesk {
     }
 
     /// Checks that an answer would be accepted now, or returns the reason why not. It changes and records nothing.
-    pub fn would_take(&self, actor: &Actor, say: &Say) -> Result<()> {
+    pub fn would_take(&self, actor: &Actor, say: &CardAnswer) -> Result<()> {
         let gate = self.gate_for(actor, say.gate)?;
-        let command = Command::Answer { answer: say.answer.clone(), digest: say.digest.clone() };
+        let command =
+            GateCommand::Answer { answer: say.answer.clone(), digest: say.digest.clone() };
         let actor = self.read(|read| self.speaking(read, actor, self.now()))?;
         // Invalid content is reported before missing proof, since the caller can correct it at once.
         say.answer.check(gate.opened.kind, &gate.card.shape)?;
@@ -212,7 +215,9 @@ impl LocalDesk {
     pub fn withdraw(&self, actor: &Actor, id: GateId, reason: &str) -> Result<Gate> {
         self.check_sees(actor, id)?;
         let reason = reason.to_owned();
-        self.submit_foreseen(actor, of_ending(id), move |batch| withdraw(batch, id, &reason))
+        self.submit_prefetched(actor, prefetch_for_ending(id), move |batch| {
+            withdraw(batch, id, &reason)
+        })
     }
 
     /// Withdraws every gate that a task waits for. That requires the permission to answer, no matter who asked.
@@ -220,7 +225,7 @@ impl LocalDesk {
         check_knows_task(actor, task)?;
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Answer, "clear what a task waits for")?;
+            batch.actor.check(Permission::Answer, "clear what a task waits for")?;
             let found = batch.task(task)?.ok_or_else(|| not_found("task", &task))?;
             let gates: Vec<_> = found.waits_for.keys().copied().collect();
             if gates.is_empty() {
@@ -235,22 +240,22 @@ impl LocalDesk {
 
     /// Records that the ending was delivered to the asker.
     pub fn deliver(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Deliver)
+        self.on_gate(actor, id, GateCommand::Deliver)
     }
 
     /// Records that the asker continued with the ending.
     pub fn acknowledge(&self, actor: &Actor, id: GateId) -> Result<Gate> {
-        self.on_gate(actor, id, Command::Acknowledge)
+        self.on_gate(actor, id, GateCommand::Acknowledge)
     }
 
     /// Records that the delivery failed.
     pub fn fail_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
-        self.on_gate(actor, id, Command::FailDelivery { why: why.into() })
+        self.on_gate(actor, id, GateCommand::FailDelivery { why: why.into() })
     }
 
-    fn on_gate(&self, actor: &Actor, id: GateId, command: Command) -> Result<Gate> {
+    fn on_gate(&self, actor: &Actor, id: GateId, command: GateCommand) -> Result<Gate> {
         self.check_sees(actor, id)?;
-        self.submit_foreseen(actor, Foresight::default().gate(id), move |batch| {
+        self.submit_prefetched(actor, PrefetchPlan::default().gate(id), move |batch| {
             batch.on_gate(id, &command)?;
             gate_in(batch, id)
         })
@@ -280,10 +285,10 @@ impl LocalDesk {
     }
 
     /// Returns gates, a page at a time. An agent sees its own.
-    pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<Page<Gate>> {
-        if !actor.may(Deed::Read) {
+    pub fn gates(&self, actor: &Actor, mut filter: GateFilter) -> Result<ListPage<Gate>> {
+        if !actor.may(Permission::Read) {
             if filter.asker.as_ref().is_some_and(|asker| *asker != actor.name) {
-                return Ok(Page { items: vec![], more: false });
+                return Ok(ListPage { items: vec![], more: false });
             }
             filter.asker = Some(actor.name.clone());
         }
@@ -319,18 +324,18 @@ impl LocalDesk {
 
     /// Waits until the gate has ended, or until `timeout` has passed. The gate is stored, so a waiting process may
     /// die and wait again.
-    pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
+    pub fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<WaitOutcome> {
         let began = Instant::now();
         let gate = self.gate(id)?;
         if !gate.is_open() {
-            return Ok(Waited::Ended(Box::new(gate)));
+            return Ok(WaitOutcome::Ended(Box::new(gate)));
         }
         // Subscribe before reading: a commit in between wakes us.
-        let mut watch = self.store.watch(&[Topic::Gate(id)])?;
+        let mut watch = self.store.watch(&[WatchTopic::Gate(id)])?;
         loop {
             let gate = self.gate(id)?;
             if !gate.is_open() {
-                return Ok(Waited::Ended(Box::new(gate)));
+                return Ok(WaitOutcome::Ended(Box::new(gate)));
             }
             // The waiting process fires timers as well, since there may be no other process.
             let due = gate.next_due().map(|(when, _)| until(self.now(), when));
@@ -338,7 +343,7 @@ impl LocalDesk {
             let gate = if is_due { self.tick(id)? } else { gate };
             let left = timeout.map(|t| t.saturating_sub(began.elapsed()));
             if gate.is_open() && left.is_some_and(|left| left.is_zero()) {
-                return Ok(Waited::TimedOut(Box::new(gate)));
+                return Ok(WaitOutcome::TimedOut(Box::new(gate)));
             }
             if is_due {
                 continue;
@@ -349,7 +354,7 @@ impl LocalDesk {
 
     /// Records that the asker's task ended before the ending was delivered.
     pub fn give_up_delivery(&self, actor: &Actor, id: GateId, why: &str) -> Result<Gate> {
-        self.on_gate(actor, id, Command::GiveUpDelivery { why: why.into() })
+        self.on_gate(actor, id, GateCommand::GiveUpDelivery { why: why.into() })
     }
 
     /// Returns the endings that this asker has not acknowledged, oldest first.
@@ -367,8 +372,8 @@ impl LocalDesk {
 }
 
 /// Returns the reads to prefetch for opening a gate.
-pub(crate) fn of_ask(ask: &Ask) -> Foresight {
-    let foresight = Foresight::default().new_gate(ask.id);
+pub(crate) fn prefetch_for_ask(ask: &NewGate) -> PrefetchPlan {
+    let foresight = PrefetchPlan::default().new_gate(ask.id);
     match ask.task {
         Some(task) => foresight.task(task),
         None => foresight,
@@ -376,27 +381,27 @@ pub(crate) fn of_ask(ask: &Ask) -> Foresight {
 }
 
 /// Returns the reads to prefetch for ending a gate.
-pub(crate) fn of_ending(gate: GateId) -> Foresight {
-    Foresight::default().ending_gate(gate, notices::OF_ONE_GATE_MAX)
+pub(crate) fn prefetch_for_ending(gate: GateId) -> PrefetchPlan {
+    PrefetchPlan::default().ending_gate(gate, notices::OF_ONE_GATE_MAX)
 }
 
 /// Answers a gate and applies the result to its task.
 pub(crate) fn answer_one(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: GateId,
     answer: Answer,
     digest: &str,
 ) -> Result<Gate> {
-    let changed = batch.on_gate(id, &Command::Answer { answer, digest: digest.into() })?;
+    let changed = batch.on_gate(id, &GateCommand::Answer { answer, digest: digest.into() })?;
     settle_task(batch, id, changed)
 }
 
 pub(crate) fn may_read(actor: &Actor, gate: &Gate) -> bool {
-    actor.may(Deed::Read) || actor.is_asker(&gate.opened.lineage)
+    actor.may(Permission::Read) || actor.is_asker(&gate.opened.lineage)
 }
 
 /// Returns the asker's gate with the same question, if its answer is still to be delivered.
-fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
+fn asked_before(batch: &mut WriteBatch<'_, '_>, ask: &NewGate) -> Result<Option<Gate>> {
     for ended in [false, true] {
         let filter = GateFilter {
             asker: Some(batch.actor.name.clone()),
@@ -413,7 +418,7 @@ fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
             let gate = gate_in(batch, listed.opened.id)?;
             let is_same = batch.actor.is_asker(&gate.opened.lineage) && gate.card == ask.card;
             let is_meant = gate.is_open() || gate.verdict().is_some();
-            if is_same && is_meant && !is_taken(&gate, batch.at) {
+            if is_same && is_meant && !is_answer_stale(&gate, batch.at) {
                 return Ok(Some(gate));
             }
         }
@@ -423,32 +428,38 @@ fn asked_before(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Option<Gate>> {
 
 /// True if the answer of a gate does not apply to the same question now: it was acknowledged, or is too old. A
 /// person's old approval must not approve a new request.
-fn is_taken(gate: &Gate, now: Timestamp) -> bool {
+fn is_answer_stale(gate: &Gate, now: Timestamp) -> bool {
     let is_past = |at: Timestamp, micros| now > at.plus_micros(micros);
     match gate.delivery {
-        Delivery::Acknowledged { .. } => true,
-        Delivery::Delivered { at } => is_past(at, HANDED_MICROS),
-        Delivery::None
-        | Delivery::Pending { .. }
-        | Delivery::Failed { .. }
-        | Delivery::Never { .. } => gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS)),
+        DeliveryState::Acknowledged { .. } => true,
+        DeliveryState::Delivered { at } => is_past(at, HANDED_MICROS),
+        DeliveryState::None
+        | DeliveryState::Pending { .. }
+        | DeliveryState::Failed { .. }
+        | DeliveryState::Never { .. } => {
+            gate.ended_at().is_some_and(|at| is_past(at, ANSWER_MICROS))
+        }
     }
 }
 
 /// Opens a gate, and lets its task wait for it in the same transaction.
-pub(crate) fn open(batch: &mut Batch<'_, '_>, ask: &Ask) -> Result<Gate> {
+pub(crate) fn open(batch: &mut WriteBatch<'_, '_>, ask: &NewGate) -> Result<Gate> {
     open_in(batch, ask, None)
 }
 
 /// Opens a gate for a flow. The engine sets the flow, never the asker.
-pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>) -> Result<Gate> {
+pub(crate) fn open_in(
+    batch: &mut WriteBatch<'_, '_>,
+    ask: &NewGate,
+    flow: Option<FlowId>,
+) -> Result<Gate> {
     batch.check_space_is_there()?;
     let handle = match batch.gate(ask.id)? {
         Some(gate) => gate.handle().to_owned(),
         None => {
             batch.check_gate_is_free(ask.id)?;
             batch.check_ask_pace()?;
-            batch.free_handle(Handles::Gates, |len| ask.id.handle(len))?
+            batch.free_handle(HandleTable::Gates, |len| ask.id.handle(len))?
         }
     };
     if let Some(task) = ask.task {
@@ -459,22 +470,22 @@ pub(crate) fn open_in(batch: &mut Batch<'_, '_>, ask: &Ask, flow: Option<FlowId>
     let opened = match batch.gate(ask.id)?.map(|gate| gate.opened.clone()) {
         // Asked again with the same id: the first demands stay.
         Some(opened) => {
-            let Ask { kind, task, card, .. } = ask.clone();
-            Opened { kind, task, card, lineage, ..opened }
+            let NewGate { kind, task, card, .. } = ask.clone();
+            GateSpec { kind, task, card, lineage, ..opened }
         }
-        None => Opened { flow, ..opened(batch, ask, &handle)? },
+        None => GateSpec { flow, ..opened(batch, ask, &handle)? },
     };
-    let is_new = batch.on_gate(ask.id, &Command::Open(Box::new(opened)))?;
+    let is_new = batch.on_gate(ask.id, &GateCommand::Open(Box::new(opened)))?;
     if let Some(task) = ask.task.filter(|_| is_new) {
-        let wait = task::Command::Ask { gate: ask.id, handle, kind: ask.kind };
+        let wait = task::TaskCommand::Ask { gate: ask.id, handle, kind: ask.kind };
         batch.on_task(task, &wait)?;
     }
     gate_in(batch, ask.id)
 }
 
 /// Returns the opening event of a gate, with the demands of the asker and of the policy.
-fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> {
-    if !ask.is_ruled && ask.demands.at_end == AtEnd::Approve {
+fn opened(batch: &mut WriteBatch<'_, '_>, ask: &NewGate, handle: &str) -> Result<GateSpec> {
+    if !ask.is_ruled && ask.demands.at_end == TimeoutAction::Approve {
         let message = "silence counts as a yes only where a policy says so";
         return Err(Refusal::new(Code::NotAllowed, message).into());
     }
@@ -492,12 +503,12 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
     };
     let rules = batch.desk.rules(batch.write)?;
     let (deadline, schedule) =
-        clock::schedule(&demands, batch.at, &rules.calendar_for(&demands.approvers));
+        timers::schedule(&demands, batch.at, &rules.calendar_for(&demands.approvers));
     let (card, lineage) = (ask.card.clone(), batch.actor.lineage());
-    Ok(Opened {
+    Ok(GateSpec {
         task: ask.task,
         approvers: demands.approvers,
-        least_proof: demands.proof.max(Proof::Token),
+        least_proof: demands.proof.max(IdentityProof::Token),
         launcher_excluded: demands.not_launcher,
         deadline,
         schedule,
@@ -505,18 +516,22 @@ fn opened(batch: &mut Batch<'_, '_>, ask: &Ask, handle: &str) -> Result<Opened> 
         risk: demands.risk,
         held: ask.held.clone(),
         policy: (!rules.policies.is_empty()).then(|| rules.policies.digest().clone()),
-        ..Opened::new(ask.id, batch.space, handle, ask.kind, card, lineage)
+        ..GateSpec::new(ask.id, batch.space, handle, ask.kind, card, lineage)
     })
 }
 
-pub(crate) fn withdraw(batch: &mut Batch<'_, '_>, id: GateId, reason: &str) -> Result<Gate> {
-    let changed = batch.on_gate(id, &Command::Withdraw { reason: reason.into() })?;
+pub(crate) fn withdraw(batch: &mut WriteBatch<'_, '_>, id: GateId, reason: &str) -> Result<Gate> {
+    let changed = batch.on_gate(id, &GateCommand::Withdraw { reason: reason.into() })?;
     settle_task(batch, id, changed)
 }
 
 /// Applies the ending of a gate to its task. The text of an answer becomes a note before the verdict moves the task,
 /// so that the agent which takes the task next finds it.
-pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) -> Result<Gate> {
+pub(crate) fn settle_task(
+    batch: &mut WriteBatch<'_, '_>,
+    id: GateId,
+    changed: bool,
+) -> Result<Gate> {
     let gate = gate_in(batch, id)?;
     let (Some(ending), true) = (&gate.ending, changed) else { return Ok(gate) };
     batch.verdicts.extend(gate.verdict().map(|verdict| (id, verdict)));
@@ -527,9 +542,9 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
     let Some(task) = gate.opened.task else { return gate_in(batch, id) };
     let was = batch.task(task)?.map(|task| task.status);
     if let Some(text) = words(ending) {
-        batch.on_task(task, &task::Command::Note { text, as_agent: false })?;
+        batch.on_task(task, &task::TaskCommand::Note { text, as_agent: false })?;
     }
-    let settle = task::Command::Settle {
+    let settle = task::TaskCommand::Settle {
         gate: id,
         handle: gate.handle().to_owned(),
         kind: gate.opened.kind,
@@ -543,9 +558,9 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
     };
     batch.on_task(task, &settle)?;
     block_dependents(batch, task, was)?;
-    if let Ending::Expired { at_end: AtEnd::Fail, .. } = ending {
+    if let GateEnding::Expired { at_end: TimeoutAction::Fail, .. } = ending {
         let reason = format!("nobody answered gate {} in time", gate.handle());
-        batch.on_task(task, &task::Command::Fail { reason })?;
+        batch.on_task(task, &task::TaskCommand::Fail { reason })?;
     }
     if gate.is_to_be_done() {
         policy::perform(batch, &gate, was)?;
@@ -556,17 +571,21 @@ pub(crate) fn settle_task(batch: &mut Batch<'_, '_>, id: GateId, changed: bool) 
 
 /// Blocks the tasks that depend on a task that was given up: it did not produce what they need. A person decides how
 /// they continue.
-fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) -> Result<()> {
+fn block_dependents(
+    batch: &mut WriteBatch<'_, '_>,
+    id: TaskId,
+    was: Option<TaskStatus>,
+) -> Result<()> {
     let was_up = was.is_some_and(|was| !was.is_over());
     let given_up = batch.task(id)?.filter(|task| was_up && task.is_given_up());
     let Some(handle) = given_up.map(|task| task.handle.clone()) else { return Ok(()) };
     let reason = format!("it waits for {handle}, which was given up");
     let was_approved = std::mem::replace(&mut batch.is_approved, true);
     for dependent in batch.write.waiting_on(id, DEPENDENTS_MAX)? {
-        let is_up = |task: &Task| matches!(task.status, Status::Open | Status::Deferred);
+        let is_up = |task: &Task| matches!(task.status, TaskStatus::Open | TaskStatus::Deferred);
         if batch.task(dependent)?.is_some_and(is_up) {
             let reason = reason.clone();
-            batch.on_task(dependent, &task::Command::Block { reason })?;
+            batch.on_task(dependent, &task::TaskCommand::Block { reason })?;
         }
     }
     batch.is_approved = was_approved;
@@ -574,8 +593,8 @@ fn block_dependents(batch: &mut Batch<'_, '_>, id: TaskId, was: Option<Status>) 
 }
 
 /// Returns the text that the person wrote, if any.
-fn words(ending: &Ending) -> Option<String> {
-    let Ending::Answered { answer, .. } = ending else { return None };
+fn words(ending: &GateEnding) -> Option<String> {
+    let GateEnding::Answered { answer, .. } = ending else { return None };
     let content = (!answer.content.is_empty()).then(|| answer.as_text());
     let said: Vec<_> = content.into_iter().chain(answer.reason.clone()).collect();
     (!said.is_empty()).then(|| said.join("\n\n")).filter(|text| !text.trim().is_empty())
@@ -583,10 +602,15 @@ fn words(ending: &Ending) -> Option<String> {
 
 /// Uses the notes that a person wrote since the question as the answer to a bare approval of a text question. Users
 /// of other trackers write the answer as a note and then approve.
-pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) -> Result<Answer> {
+pub(crate) fn with_notes(
+    batch: &mut WriteBatch<'_, '_>,
+    id: GateId,
+    answer: Answer,
+) -> Result<Answer> {
     let gate = gate_in(batch, id)?;
     let is_bare = !answer.verdict.is_no() && answer.content.is_empty();
-    let (true, Shape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task) else {
+    let (true, AnswerShape::Text, Some(task)) = (is_bare, &gate.card.shape, gate.opened.task)
+    else {
         return Ok(answer);
     };
     // A repeated bare approval returns the answer that the first one was turned into.
@@ -597,13 +621,13 @@ pub(crate) fn with_notes(batch: &mut Batch<'_, '_>, id: GateId, answer: Answer) 
     let notes = notes_since(&load::task_history(batch.write, task)?, id);
     Ok(match notes.is_empty() {
         true => answer,
-        false => Answer { content: Content::Text(notes.join("\n\n")), ..answer },
+        false => Answer { content: AnswerContent::Text(notes.join("\n\n")), ..answer },
     })
 }
 
 /// Returns the notes that people wrote since the task began to wait for this gate, without those that came from
 /// answers to other gates. The order of the log counts, since a clock may have been set back.
-fn notes_since(history: &load::History, gate: GateId) -> Vec<String> {
+fn notes_since(history: &load::TaskTimeline, gate: GateId) -> Vec<String> {
     let is_asked = |e: &TaskEvent| matches!(e, TaskEvent::Asked { gate: id, .. } if *id == gate);
     let since = history.iter().position(|(_, e)| is_asked(e)).unwrap_or(history.len());
     let later = &history[since..];
@@ -619,7 +643,7 @@ fn notes_since(history: &load::History, gate: GateId) -> Vec<String> {
     noted.cloned().collect()
 }
 
-pub(crate) fn gate_in(batch: &mut Batch<'_, '_>, id: GateId) -> Result<Gate> {
+pub(crate) fn gate_in(batch: &mut WriteBatch<'_, '_>, id: GateId) -> Result<Gate> {
     Ok(batch.gate(id)?.cloned().ok_or_else(|| not_found("gate", &id))?)
 }
 

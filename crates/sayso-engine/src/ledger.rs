@@ -1,33 +1,36 @@
 //! Event log of credentials, people and settings: each change writes an event, and each row is compared with its
 //! events before a decision relies on it.
 
-use crate::batch::Batch;
 use crate::load::{check_covers, check_is_covered, event, tampered};
-use crate::{Result, SettingKind, Token};
-use sayso_core::audit::{Outcome, Verifier};
-use sayso_core::run::{self, Run, State};
+use crate::write_batch::WriteBatch;
+use crate::{Result, SettingKind, TokenRow};
+use sayso_core::audit::{AuditOutcome, ChainVerifier};
+use sayso_core::run::{self, Run, RunState};
 use sayso_core::{Digest, Role, RunId, SpaceId, Timestamp, TokenId};
-use sayso_store::{Credential, EventRow, Invitation, Known, Read, Setting, SettingRows};
+use sayso_store::{
+    CredentialRecord, EventRow, InvitationRow, ReadTransaction, SettingRows, SpaceMember,
+    StoredSetting,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The event that created a credential.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Minting {
+pub(crate) struct MintEvent {
     event: String,
-    token: Token,
+    token: TokenRow,
     /// The digest of the stored hash of the secret.
     secret: Digest,
 }
 
-impl Minting {
-    fn of(token: &Token) -> Self {
-        let token = Token { hash: String::new(), revoked_at: None, ..token.clone() };
+impl MintEvent {
+    fn of(token: &TokenRow) -> Self {
+        let token = TokenRow { hash: String::new(), revoked_at: None, ..token.clone() };
         Self { event: "minted".into(), token, secret: Digest::of_bytes(b"") }
     }
 
-    fn with_secret(token: &Token) -> Self {
+    fn with_secret(token: &TokenRow) -> Self {
         Self { secret: Digest::of_bytes(token.hash.as_bytes()), ..Self::of(token) }
     }
 
@@ -37,7 +40,7 @@ impl Minting {
     }
 
     /// True if a row equals the credential that was created, apart from its revocation.
-    pub(crate) fn is_of(&self, token: &Token) -> bool {
+    pub(crate) fn is_of(&self, token: &TokenRow) -> bool {
         *self == Self::with_secret(token)
     }
 }
@@ -101,10 +104,10 @@ fn person_stream(space: SpaceId, name: &str) -> String {
     format!("person/{space}/{name}")
 }
 
-impl Batch<'_, '_> {
+impl WriteBatch<'_, '_> {
     /// Stores a credential, and the event that created it.
-    pub(crate) fn add_token(&mut self, token: &Token) -> Result<()> {
-        self.record(&token_stream(token.id), 1, &Minting::with_secret(token))?;
+    pub(crate) fn add_token(&mut self, token: &TokenRow) -> Result<()> {
+        self.record(&token_stream(token.id), 1, &MintEvent::with_secret(token))?;
         if token.role == Role::Human && token.launcher != token.name {
             let introduced = PersonEvent::Introduced { by: token.launcher.clone() };
             self.record_next(&person_stream(self.space, &token.name), &introduced)?;
@@ -113,7 +116,7 @@ impl Batch<'_, '_> {
     }
 
     /// Revokes a credential and records the event.
-    pub(crate) fn revoke_token(&mut self, token: &Token) -> Result<()> {
+    pub(crate) fn revoke_token(&mut self, token: &TokenRow) -> Result<()> {
         self.note_revocation(token)?;
         Ok(self.write.revoke_token(token.id, self.at)?)
     }
@@ -143,17 +146,17 @@ impl Batch<'_, '_> {
         Ok(self.write.revoke_tokens_for(self.space, agent, self.at)?)
     }
 
-    fn note_revocation(&mut self, token: &Token) -> Result<()> {
+    fn note_revocation(&mut self, token: &TokenRow) -> Result<()> {
         if token.revoked_at.is_some() {
             return Ok(());
         }
         // Only the first subject of an entry takes effect: this one is for revocations without another.
-        self.about("token.revoked", &token.handle, None, "");
+        self.set_audit_subject("token.revoked", &token.handle, None, "");
         self.record_next(&token_stream(token.id), &json!({"event": "revoked"}))
     }
 
     /// Keeps an invitation, and the event that says which it is.
-    pub(crate) fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
+    pub(crate) fn add_invitation(&mut self, invitation: &InvitationRow) -> Result<()> {
         let stream = invitation_stream(&invitation.hash);
         self.record(&stream, 1, &InvitationEvent::of(invitation))?;
         Ok(self.write.add_invitation(invitation)?)
@@ -166,7 +169,7 @@ impl Batch<'_, '_> {
     }
 
     /// Admits a person and records the event.
-    pub(crate) fn put_person(&mut self, known: &Known, by: &str) -> Result<()> {
+    pub(crate) fn put_person(&mut self, known: &SpaceMember, by: &str) -> Result<()> {
         let joined = PersonEvent::Joined { is_admin: known.is_admin, by: Some(by.to_owned()) };
         self.record_next(&person_stream(self.space, &known.name), &joined)?;
         Ok(self.write.put_person(self.space, known)?)
@@ -192,7 +195,7 @@ impl Batch<'_, '_> {
 
 /// Who let a person in and when, by the log, and by the rows of older versions: what is changed of a row hides nothing.
 pub(crate) fn introductions(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
     name: &str,
 ) -> Result<BTreeSet<(String, Timestamp)>> {
@@ -218,8 +221,8 @@ enum InvitationEvent {
 }
 
 impl InvitationEvent {
-    fn of(invitation: &Invitation) -> Self {
-        let Invitation { name, is_admin, invited_by, expires_at, .. } = invitation.clone();
+    fn of(invitation: &InvitationRow) -> Self {
+        let InvitationRow { name, is_admin, invited_by, expires_at, .. } = invitation.clone();
         Self::Invited { name, is_admin, by: invited_by, expires_at }
     }
 }
@@ -230,9 +233,9 @@ pub(crate) fn invitation_stream(hash: &str) -> String {
 
 /// Checks that an invitation is what its events made it. One without events lets nobody in.
 pub(crate) fn check_invitation(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
-    invitation: &Invitation,
+    invitation: &InvitationRow,
 ) -> Result<bool> {
     let stream = invitation_stream(&invitation.hash);
     let rows = read.events(&stream)?;
@@ -246,7 +249,7 @@ pub(crate) fn check_invitation(
 }
 
 /// The same with events that are covered.
-pub(crate) fn check_invitation_rows(invitation: &Invitation, rows: &[EventRow]) -> Result<()> {
+pub(crate) fn check_invitation_rows(invitation: &InvitationRow, rows: &[EventRow]) -> Result<()> {
     let made = rows.first().map(event::<InvitationEvent>).transpose()?;
     let was_used = rows.len() > 1;
     match made == Some(InvitationEvent::of(invitation)) && was_used == invitation.used_at.is_some()
@@ -260,17 +263,17 @@ pub(crate) fn check_invitation_rows(invitation: &Invitation, rows: &[EventRow]) 
 
 /// Returns a credential if its row agrees with the log. One of an older version is checked against its audit entry.
 pub(crate) fn credential(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     hash: &str,
     place: &str,
-) -> Result<Option<Credential>> {
+) -> Result<Option<CredentialRecord>> {
     let Some(found) = read.credential(hash, place)? else { return Ok(None) };
-    let Credential { token, minted, entry, is_revoked, .. } = &found;
+    let CredentialRecord { token, minted, entry, is_revoked, .. } = &found;
     let stream = token_stream(token.id);
     match minted {
         Some(row) => {
             check_covers(token.space, entry.as_ref(), row)?;
-            if !event::<Minting>(row)?.is_of(token) {
+            if !event::<MintEvent>(row)?.is_of(token) {
                 return Err(tampered(&stream, "its row is not the credential that was made"));
             }
             if *is_revoked && token.revoked_at.is_none() {
@@ -284,16 +287,16 @@ pub(crate) fn credential(
 
 /// A credential without an event is one of an older version: its entry says for whom it was made. That of an agent in a
 /// run had none of its own: it counts with the run.
-fn check_older(read: &mut Read<'_>, token: &Token) -> Result<()> {
+fn check_older(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<()> {
     let stream = token_stream(token.id);
     let mut is_made = is_of_older_run(read, token)?;
     for sealed in read.entries_of_token(token)? {
-        let Ok(entry) = Verifier::behind(token.space, &sealed).next(&sealed) else { continue };
+        let Ok(entry) = ChainVerifier::behind(token.space, &sealed).next(&sealed) else { continue };
         if entry.events.iter().any(|mark| mark.stream == stream) {
             return Err(tampered(&stream, "its events are missing from the log"));
         }
         let is_about = entry.action == "token.minted" && entry.object == token.handle;
-        is_made |= is_about && entry.outcome == Outcome::Done && names(&entry.reason, token);
+        is_made |= is_about && entry.outcome == AuditOutcome::Done && names(&entry.reason, token);
     }
     match is_made {
         true => Ok(()),
@@ -303,14 +306,14 @@ fn check_older(read: &mut Read<'_>, token: &Token) -> Result<()> {
 
 /// Whether a credential without an event is that of an agent whose run goes on. A run of this version has one with an
 /// event.
-fn is_of_older_run(read: &mut Read<'_>, token: &Token) -> Result<bool> {
+fn is_of_older_run(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<bool> {
     let Some(id) = token.run else { return Ok(false) };
     let mut run: Option<Run> = None;
     for row in read.events(&format!("run/{id}"))? {
         check_is_covered(read, token.space, &row)?;
         run = run::apply(run, &event(&row)?, row.at);
     }
-    if !run.is_some_and(|run| run.state == State::Running && is_for(token, &run)) {
+    if !run.is_some_and(|run| run.state == RunState::Running && is_for(token, &run)) {
         return Ok(false);
     }
     for other in read.tokens_of_run(id)? {
@@ -322,7 +325,7 @@ fn is_of_older_run(read: &mut Read<'_>, token: &Token) -> Result<bool> {
 }
 
 /// Whether a credential is one that a run gives its agent.
-pub(crate) fn is_for(token: &Token, run: &Run) -> bool {
+pub(crate) fn is_for(token: &TokenRow, run: &Run) -> bool {
     let started = &run.started;
     let is_run = token.run == Some(started.id) && token.task == Some(started.task);
     let is_agent = token.role == Role::Agent && token.name == started.agent;
@@ -330,14 +333,18 @@ pub(crate) fn is_for(token: &Token, run: &Run) -> bool {
 }
 
 /// True if the reason of an entry names this role and holder.
-pub(crate) fn names(reason: &str, token: &Token) -> bool {
+pub(crate) fn names(reason: &str, token: &TokenRow) -> bool {
     let words = format!("{} for {}", token.role.as_str(), token.name);
     reason.strip_prefix(&words).is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
 }
 
 /// Returns the state of a person according to the log, with each event verified; none if an older version admitted
 /// them.
-pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<Option<PersonLog>> {
+pub(crate) fn person(
+    read: &mut ReadTransaction<'_>,
+    space: SpaceId,
+    name: &str,
+) -> Result<Option<PersonLog>> {
     let rows = read.events(&person_stream(space, name))?;
     for row in &rows {
         check_is_covered(read, space, row)?;
@@ -352,7 +359,7 @@ pub(crate) fn person(read: &mut Read<'_>, space: SpaceId, name: &str) -> Result<
 
 /// Checks that a person's row and passphrase agree with the log.
 pub(crate) fn check_person(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
     name: &str,
     is_admin: bool,
@@ -370,7 +377,10 @@ pub(crate) fn check_person(
 }
 
 /// Returns all settings, and checks against the log that none is missing, added or changed.
-pub(crate) fn settings(read: &mut Read<'_>, space: SpaceId) -> Result<Vec<Setting>> {
+pub(crate) fn settings(
+    read: &mut ReadTransaction<'_>,
+    space: SpaceId,
+) -> Result<Vec<StoredSetting>> {
     let SettingRows { settings, events, entries } = read.setting_rows(space)?;
     let mut last: BTreeMap<&str, &EventRow> = BTreeMap::new();
     for row in &events {
@@ -395,11 +405,11 @@ pub(crate) fn settings(read: &mut Read<'_>, space: SpaceId) -> Result<Vec<Settin
 
 /// Returns one setting, also a removed one, if it agrees with the log.
 pub(crate) fn setting(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: SpaceId,
     kind: SettingKind,
     name: &str,
-) -> Result<Option<Setting>> {
+) -> Result<Option<StoredSetting>> {
     let stream = setting_stream(space, kind.as_str(), name);
     let found = read.setting(space, kind.as_str(), name)?;
     let events = read.events(&stream)?;
@@ -420,7 +430,7 @@ pub(crate) fn setting_stream(space: SpaceId, kind: &str, name: &str) -> String {
 }
 
 /// Checks that a row equals the result of its last event.
-pub(crate) fn check_setting(stream: &str, setting: &Setting, row: &EventRow) -> Result<()> {
+pub(crate) fn check_setting(stream: &str, setting: &StoredSetting, row: &EventRow) -> Result<()> {
     match body_set(row)? == setting.body && setting.set_at == row.at {
         true => Ok(()),
         false => Err(tampered(stream, "its row is not what was set")),

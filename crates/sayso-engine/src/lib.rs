@@ -4,118 +4,124 @@
 //! nothing else appends to the log. The desk reads the clock, loads the state that a decision depends on, lets the
 //! core decide, and writes events, views, deliveries, notices and the audit entry in one transaction.
 
-mod address;
-mod addressees;
+mod absence;
+mod activity;
+mod approval_fatigue;
 mod audit;
-mod away;
 mod backup;
-mod batch;
 mod calendar;
-mod calls;
-mod captured;
 mod cards;
+mod change_feed;
 mod channels;
-mod clock;
-mod courier;
+mod counters;
+mod credential_cache;
+mod credentials;
 mod deadline;
 mod desk;
-mod errand;
+mod env;
 mod error;
-mod fatigue;
-mod figures;
-mod find;
 mod fleet;
 mod flow_commands;
 mod flows;
-mod follower;
 mod gates;
-mod happened;
-mod identity;
-mod ignition;
-mod keeper;
+mod http_client;
+mod idempotency;
+mod inbox_pages;
 mod ledger;
 mod lifecycle;
-mod lists;
 mod load;
 mod local;
+mod lookup;
 mod messages;
 mod metrics;
+mod notice_sender;
 mod notices;
 mod nudges;
-mod outbound;
 mod outbox;
-mod pace;
 mod paging;
+mod passkeys;
 mod people;
 mod policy;
-mod presence;
-mod questions;
+mod rate_limit;
 mod receipts;
+mod recipients;
 mod remote;
 mod runs;
 mod settings;
-mod shown;
-mod sight;
 mod spaces;
+mod ssrf;
+mod startup_instructions;
 mod suggestions;
+mod supervisor;
 mod tasks;
-mod waits;
+mod timers;
+mod tool_call_capture;
+mod tool_calls;
+mod tool_questions;
+mod visibility;
+mod waiters;
 pub mod worker;
 pub mod worktree;
-mod world;
+mod write_batch;
 
-pub use address::Reachable;
-pub use audit::{ExportError, ListedEntry, Report, verify_export};
-pub use away::Away;
-pub use backup::BackedUp;
+pub use absence::Absence;
+pub use activity::ActivityPage;
+pub use approval_fatigue::{CollapseRule, CollapsedAsker, EarlierRejections};
+pub use audit::{AuditReport, ExportError, ListedEntry, verify_export};
+pub use backup::BackupReport;
 pub use calendar::Calendar;
-pub use calls::CallRuling;
-pub use captured::captured;
-pub use cards::{Asked, Asker, InboxFilter, NamedTask, Say, SayOutcome};
-pub use channels::{Channel, Way, check_channel_name};
-pub use courier::{Courier, Sending, Sent};
+pub use cards::{AnswerOutcome, CardAnswer, CardAsker, CardView, InboxFilter, NamedTask};
+pub use change_feed::ChangeFeed;
+pub use channels::{ChannelKind, NoticeChannel, check_channel_name};
+pub use counters::{BacklogCounts, GateCounters, STEPS_SECS};
+pub use credentials::{IssuedToken, NewToken, is_of_known_token, scopes_in_words};
 pub use deadline::CallDeadline;
 pub use desk::{CALLS, Desk, take_call};
+pub use env::RuntimeEnv;
 pub use error::{Error, Result};
-pub use fatigue::{Crowd, Denied, Thin};
-pub use figures::{STEPS_SECS, Tally, Waiting};
-pub use fleet::{AgentSpec, Person, Template};
+pub use fleet::{AgentSpec, AnswerTemplate, Person};
 pub use flow_commands::flow_commands;
-pub use flows::{FlowHistory, FlowStep, GoOn, NewFlow, Stands, heard_at, is_held, task_of_flow};
-pub use follower::Follower;
-pub use gates::{Ask, Waited};
-pub use happened::Happened;
-pub use identity::{Minted, NewToken, is_of_known_token, scopes_in_words};
-pub use keeper::{Carried, Keeper, Settled};
-pub use lifecycle::{Member, Order, Pending, Requested, Stationed};
-pub use load::History;
-pub use local::{HeadKeeper, LocalDesk};
-pub use messages::News;
-pub use metrics::{Metrics, OfRule, Spread, Stretch};
-pub use notices::{NoticeState, NoticeText};
-pub use nudges::{NudgeEnd, TakenNudge};
-pub use outbound::{Outbound, Replied};
-pub use outbox::Dispatch;
-pub use people::{Dismissed, Invited, LoginFor, bad_code, bad_passkey, bad_passphrase};
-pub use policy::{Recorded, Remembered, Scope};
-pub use presence::{Passkey, Touch, TouchFor};
-pub use questions::{CallQuestion, QuestionsRuling};
-pub use remote::{
-    Caller, Changes, Greeting, Handed, LINE_CALLS, LINE_VERSION, Line, Permission, RemoteDesk,
-    Unanswered, join, log_in,
+pub use flows::{
+    AdvanceRequest, FlowHistory, FlowStatusReport, FlowStep, NewFlow, gate_outcome, is_held,
+    task_of_flow,
 };
-pub use runs::{NewRun, Settlement};
+pub use gates::{NewGate, WaitOutcome};
+pub use http_client::{HttpClient, HttpReply};
+pub use lifecycle::{
+    LifecycleOrder, LifecycleRequestOutcome, ManagedAgent, PendingOrder, RunningAgent,
+};
+pub use load::TaskTimeline;
+pub use local::{HeadKeeper, LocalDesk};
+pub use messages::UnreadItem;
+pub use metrics::{DurationStats, MetricsInterval, RuleStats, SpaceMetrics};
+pub use notice_sender::{NoticeSender, SendTotals, SenderGuard};
+pub use notices::{NoticeState, NoticeText};
+pub use nudges::{ClaimedNudge, NudgeEnd};
+pub use outbox::ClaimedNotice;
+pub use passkeys::{ChallengePurpose, PasskeyChallenge, PasskeyRow};
+pub use people::{DismissalReport, InviteCode, LoginClient, bad_code, bad_passkey, bad_passphrase};
+pub use policy::{ApprovalScope, RequestLogEntry, StandingApproval};
+pub use remote::{
+    CallEnvelope, CallError, CallPermission, LINE_CALLS, LINE_VERSION, RemoteCaller, RemoteDesk,
+    RpcTransport, ServerHandshake, SpaceChanges, join, log_in,
+};
+pub use runs::{NewRun, RunSettlement};
 pub use sayso_agents as agents;
 pub use sayso_policy::{
-    Because, Demands, Escalation, Explanation, Layer, Looked, Request, Suggestion, ToolCall,
+    AskDemands, CheckedRule, EscalationStep, PolicyLayer, PolicyRequest, RuleSuggestion,
+    RulingExplanation, RulingReason, ToolCall,
 };
 pub use sayso_store::{
-    FlowFilter, Found, GateFilter, Known, Page, Place, ReadyFilter, Setting, Space, TaskFilter,
-    TaskRow, Token,
+    FlowFilter, GateFilter, ListPage, NameMatch, ReadyFilter, SpaceMember, SpaceRow, StoreLocation,
+    StoredSetting, TaskFilter, TaskRow, TokenRow,
 };
-pub use settings::{ADMIN_POLICY, Change, SPACE_POLICY, SettingKind};
+pub use settings::{ADMIN_POLICY, SPACE_POLICY, SettingChange, SettingKind};
 pub use spaces::{check_space_name, deleted};
-pub use tasks::{Completed, NewTask};
-pub use waits::{Listening, Waits};
-pub use worker::{Shell, StepCheck};
-pub use world::World;
+pub use ssrf::NetworkScope;
+pub use supervisor::{AgentSupervisor, OrderOutcome, SettledOrder};
+pub use tasks::{CompletionOutcome, NewTask};
+pub use tool_call_capture::capture_tool_call;
+pub use tool_calls::CallRuling;
+pub use tool_questions::{CallQuestion, QuestionsRuling};
+pub use waiters::{GateWaiters, WaitSubscription};
+pub use worker::{ShellCommand, StepCheck};

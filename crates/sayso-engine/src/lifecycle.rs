@@ -5,17 +5,19 @@
 //! runs on the right machine carries it out (see `keeper`), under a mark that stays the same. So a crash at any
 //! point leads to one agent.
 
-use crate::batch::Batch;
-use crate::gates::{self, Ask};
-use crate::policy::{because, fact, is_governed, is_held};
-use crate::settings::{Change, SettingKind};
+use crate::gates::{self, NewGate};
+use crate::policy::{fact, is_governed, is_held, reason_fact};
+use crate::settings::{SettingChange, SettingKind};
+use crate::write_batch::WriteBatch;
 use crate::{AgentSpec, Error, LocalDesk, Result, messages};
-use sayso_agents::Where;
-use sayso_core::gate::{Action, Card, Command, Fact, Gate, Held};
+use sayso_agents::SessionLocation;
+use sayso_core::gate::{Card, CardFact, DeferredAction, Gate, GateCommand, LifecycleAction};
 use sayso_core::text::shorten;
-use sayso_core::{Actor, Code, Deed, GateId, Kind, Refusal, Role, Shape, Timestamp, TokenId};
-use sayso_policy::{Effect, Lifecycle, Ruling, Subject};
-use sayso_store::{GateFilter, Notice, Read, UnderWay};
+use sayso_core::{
+    Actor, AnswerShape, Code, GateId, GateKind, Permission, Refusal, Role, Timestamp, TokenId,
+};
+use sayso_policy::{LifecycleRequest, PolicyEffect, RequestedAction, Ruling};
+use sayso_store::{GateFilter, OutboxNotice, PendingNotice, ReadTransaction};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::path::PathBuf;
@@ -34,7 +36,7 @@ const REASON_CHARS_MAX: usize = 2_000;
 
 /// The outcome of a request for a lifecycle action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Requested {
+pub enum LifecycleRequestOutcome {
     /// The action is permitted: the id of its order.
     Ordered(GateId),
     /// The action is held until a person approves it.
@@ -43,10 +45,10 @@ pub enum Requested {
 
 /// A queued lifecycle action for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct LifecycleOrder {
     /// The gate at which it was approved, or an id of its own. It is the mark of the agent that it starts.
     pub id: GateId,
-    pub action: Action,
+    pub action: LifecycleAction,
     pub agent: String,
     /// The specification to start: the one that was shown to the approver.
     pub spec: AgentSpec,
@@ -60,12 +62,12 @@ pub struct Order {
 
 /// A managed agent that runs, with its host, session and credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stationed {
+pub struct RunningAgent {
     /// Its mark: the order that started it.
     pub mark: GateId,
     pub host: String,
     /// Its process or tmux session on the host.
-    pub place: Where,
+    pub place: SessionLocation,
     /// The file with its output.
     pub log: PathBuf,
     pub token: TokenId,
@@ -75,8 +77,8 @@ pub struct Stationed {
 
 /// An order that was not carried out yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pending {
-    pub order: Order,
+pub struct PendingOrder {
+    pub order: LifecycleOrder,
     /// The time from which it may be claimed.
     pub due_at: Timestamp,
     /// The number of attempts so far.
@@ -87,21 +89,21 @@ pub struct Pending {
 
 /// A configured managed agent with its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct ManagedAgent {
     pub name: String,
     pub spec: AgentSpec,
     /// The running agent, if it was started.
-    pub stationed: Option<Stationed>,
+    pub stationed: Option<RunningAgent>,
     /// The queued order for it, if there is one.
-    pub pending: Option<Pending>,
+    pub pending: Option<PendingOrder>,
 }
 
-impl Requested {
+impl LifecycleRequestOutcome {
     /// Returns the id of the order, or a refusal that names the gate at which a person is asked first.
     pub fn ordered(self) -> Result<GateId> {
         match self {
-            Requested::Ordered(id) => Ok(id),
-            Requested::Held(gate) => Err(is_held(&gate).into()),
+            LifecycleRequestOutcome::Ordered(id) => Ok(id),
+            LifecycleRequestOutcome::Held(gate) => Err(is_held(&gate).into()),
         }
     }
 }
@@ -112,31 +114,31 @@ impl LocalDesk {
     pub fn request_lifecycle(
         &self,
         actor: &Actor,
-        action: Action,
+        action: LifecycleAction,
         agent: &str,
         reason: &str,
-    ) -> Result<Requested> {
+    ) -> Result<LifecycleRequestOutcome> {
         let (id, agent, reason) = (self.new_gate_id(), agent.to_owned(), reason.to_owned());
         self.submit(actor, move |batch| request(batch, id, action, &agent, &reason))
     }
 
     /// Returns the configured managed agents by name.
-    pub fn members(&self) -> Result<Vec<Member>> {
+    pub fn members(&self) -> Result<Vec<ManagedAgent>> {
         self.read(|read| {
             let rules = self.rules(read)?;
-            let mut stationed = rules.of::<Stationed>(SettingKind::Station);
+            let mut stationed = rules.of::<RunningAgent>(SettingKind::Station);
             let mut orders = orders(read, self.space)?;
             let member = |(name, spec): (&str, AgentSpec)| {
                 let stationed = take(&mut stationed, |(of, _)| *of == name).map(|(_, at)| at);
                 let pending = take(&mut orders, |pending| pending.order.agent == name);
-                Member { name: name.to_owned(), spec, stationed, pending }
+                ManagedAgent { name: name.to_owned(), spec, stationed, pending }
             };
             Ok(rules.of(SettingKind::Agent).into_iter().map(member).collect())
         })
     }
 
     /// Returns the managed agent of that name.
-    pub fn member(&self, name: &str) -> Result<Member> {
+    pub fn member(&self, name: &str) -> Result<ManagedAgent> {
         let mut all = self.members()?;
         let found = take(&mut all, |member| member.name == name);
         let known = || unknown(name, all.iter().map(|member| member.name.as_str()));
@@ -144,7 +146,7 @@ impl LocalDesk {
     }
 
     /// Returns an order that was not carried out yet.
-    pub fn pending(&self, id: GateId) -> Result<Option<Pending>> {
+    pub fn pending(&self, id: GateId) -> Result<Option<PendingOrder>> {
         // An order without a gate is known by its id to the process that made it, and to no other.
         if let Some(actor) = self.limited_reader()
             && let Some(gate) = self.stored_gate(id)?
@@ -158,7 +160,7 @@ impl LocalDesk {
     }
 
     /// Returns all queued orders.
-    pub fn orders(&self) -> Result<Vec<Pending>> {
+    pub fn orders(&self) -> Result<Vec<PendingOrder>> {
         self.read(|read| orders(read, self.space))
     }
 
@@ -168,10 +170,10 @@ impl LocalDesk {
     pub fn delete_agent(&self, actor: &Actor, name: &str, reason: &str, force: bool) -> Result<()> {
         let (name, reason) = (name.to_owned(), reason.to_owned());
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Govern, "delete an agent")?;
+            batch.actor.check(Permission::Govern, "delete an agent")?;
             batch.check_space_is_there()?;
             spec_of(batch, &name)?;
-            batch.about("agent.deleted", &name, None, &reason);
+            batch.set_audit_subject("agent.deleted", &name, None, &reason);
             let policy = format!("agent/{name}");
             let mut changes = vec![
                 change(SettingKind::Agent, &name, None),
@@ -186,22 +188,22 @@ impl LocalDesk {
 }
 
 fn request(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: GateId,
-    action: Action,
+    action: LifecycleAction,
     agent: &str,
     reason: &str,
-) -> Result<Requested> {
-    batch.actor.check(Deed::Track, "have agents spawned, restarted or stopped")?;
+) -> Result<LifecycleRequestOutcome> {
+    batch.actor.check(Permission::Track, "have agents spawned, restarted or stopped")?;
     batch.check_space_is_there()?;
     let spec = spec_of(batch, agent)?;
     if let Some(gate) = open_gate(batch, action, agent)? {
-        return Ok(Requested::Held(Box::new(gate)));
+        return Ok(LifecycleRequestOutcome::Held(Box::new(gate)));
     }
     let host = host_for(batch, action, agent, &spec)?;
     let Actor { name, launcher, .. } = batch.actor.clone();
     let is_told = is_governed(batch.actor);
-    let order = Order {
+    let order = LifecycleOrder {
         id,
         action,
         agent: agent.to_owned(),
@@ -213,17 +215,18 @@ fn request(
     if !is_governed(batch.actor) {
         return order.issue(batch, reason);
     }
-    let subject = Subject::Lifecycle(Lifecycle { action, target: agent.to_owned() });
+    let subject = RequestedAction::Lifecycle(LifecycleRequest { action, target: agent.to_owned() });
     let request = batch.request(subject, batch.actor.task.map(|task| (task, None)))?;
     let ruling = batch.rule(&request)?;
     let row = batch.row(&id.to_string(), &request, &ruling)?;
     match ruling.effect {
-        Effect::Deny => batch.deny(&request, &ruling),
-        Effect::Ask => {
+        PolicyEffect::Deny => batch.deny(&request, &ruling),
+        PolicyEffect::Ask => {
             batch.requests.push(row);
-            ask(batch, &order, &ruling, reason).map(|gate| Requested::Held(gate.into()))
+            ask(batch, &order, &ruling, reason)
+                .map(|gate| LifecycleRequestOutcome::Held(gate.into()))
         }
-        Effect::Allow => {
+        PolicyEffect::Allow => {
             batch.requests.push(row);
             order.issue(batch, reason)
         }
@@ -231,48 +234,57 @@ fn request(
 }
 
 /// Returns the open gate at which the caller has requested the same action.
-fn open_gate(batch: &mut Batch<'_, '_>, action: Action, agent: &str) -> Result<Option<Gate>> {
+fn open_gate(
+    batch: &mut WriteBatch<'_, '_>,
+    action: LifecycleAction,
+    agent: &str,
+) -> Result<Option<Gate>> {
     let actor = batch.actor;
     let filter = GateFilter {
-        kinds: vec![Kind::Lifecycle],
+        kinds: vec![GateKind::Lifecycle],
         asker: Some(actor.name.clone()),
         limit: GATES_AT_ONCE,
         ..GateFilter::default()
     };
-    let wanted = Held::Lifecycle { action, agent: agent.to_owned() };
+    let wanted = DeferredAction::Lifecycle { action, agent: agent.to_owned() };
     let is_it = |gate: &Gate| {
         gate.opened.held.as_ref() == Some(&wanted) && gate.opened.lineage.role == actor.role
     };
     Ok(batch.write.gates(batch.space, &filter)?.items.into_iter().find(is_it))
 }
 
-fn ask(batch: &mut Batch<'_, '_>, order: &Order, ruling: &Ruling, reason: &str) -> Result<Gate> {
-    let Order { id, action, agent, .. } = order;
+fn ask(
+    batch: &mut WriteBatch<'_, '_>,
+    order: &LifecycleOrder,
+    ruling: &Ruling,
+    reason: &str,
+) -> Result<Gate> {
+    let LifecycleOrder { id, action, agent, .. } = order;
     let mut facts = vec![fact("agent", agent), fact("action", action.as_str())];
     facts.extend(description(&order.spec));
-    facts.extend(because(ruling));
+    facts.extend(reason_fact(ruling));
     let card = Card {
-        question: format!("May {agent} be {}?", past(*action)),
+        question: format!("May {agent} be {}?", past_participle(*action)),
         narrative: reason.to_owned(),
         facts,
-        shape: Shape::Verdict,
+        shape: AnswerShape::Verdict,
     };
-    let mut ask = Ask::ruled(*id, Kind::Lifecycle, None, card, ruling);
-    ask.held = Some(Held::Lifecycle { action: *action, agent: agent.clone() });
+    let mut ask = NewGate::ruled(*id, GateKind::Lifecycle, None, card, ruling);
+    ask.held = Some(DeferredAction::Lifecycle { action: *action, agent: agent.clone() });
     gates::open(batch, &ask)
 }
 
 /// Returns the specification to start as facts on a card.
-fn description(spec: &AgentSpec) -> Vec<Fact> {
+fn description(spec: &AgentSpec) -> Vec<CardFact> {
     let AgentSpec { program, args, backend, host, folder, role, nudge } = spec;
-    let words = Fact { name: "arguments".into(), value: json!(args), verified: true };
+    let words = CardFact { name: "arguments".into(), value: json!(args), verified: true };
     let mut facts = vec![fact("program", program)];
     facts.extend((!args.is_empty()).then_some(words));
     facts.push(fact("backend", backend.as_str()));
     facts.push(fact("host", host.as_deref().unwrap_or("any")));
     facts.extend(folder.iter().map(|folder| fact("folder", folder)));
     facts.extend(role.iter().map(|role| fact("role", role)));
-    facts.extend(nudge.iter().map(|kind| Fact {
+    facts.extend(nudge.iter().map(|kind| CardFact {
         name: "nudge".into(),
         value: json!(kind),
         verified: true,
@@ -282,12 +294,14 @@ fn description(spec: &AgentSpec) -> Vec<Fact> {
 
 /// Issues the order of an approved request, in the transaction of the approval. The configuration is checked again;
 /// if it is not what was shown any more, nothing is done, and the asker is told.
-pub(crate) fn approve(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
-    let Some(Held::Lifecycle { action, agent }) = &gate.opened.held else { return Ok(()) };
+pub(crate) fn approve(batch: &mut WriteBatch<'_, '_>, gate: &Gate) -> Result<()> {
+    let Some(DeferredAction::Lifecycle { action, agent }) = &gate.opened.held else {
+        return Ok(());
+    };
     match approved_order(batch, gate, *action, agent) {
         Ok(order) => order.send(batch),
         Err(Error::Refused(refusal)) => {
-            let what = format!("{agent} was not {}: {}", past(*action), refusal.message);
+            let what = format!("{agent} was not {}: {}", past_participle(*action), refusal.message);
             note(batch, gate.opened.id, Some(&gate.opened.lineage.asker), false, &what)
         }
         Err(error) => Err(error),
@@ -295,11 +309,11 @@ pub(crate) fn approve(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
 }
 
 fn approved_order(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     gate: &Gate,
-    action: Action,
+    action: LifecycleAction,
     agent: &str,
-) -> Result<Order> {
+) -> Result<LifecycleOrder> {
     if batch.is_denied_by_now(gate)? {
         let message = "the policy does not allow it any more";
         return Err(Refusal::new(Code::Denied, message).into());
@@ -315,26 +329,27 @@ fn approved_order(
     let approver = gate.answer().map(|(_, by)| by.name.clone());
     let launcher = lineage.launcher.clone().or(approver).unwrap_or_else(|| lineage.asker.clone());
     let (id, agent, asker) = (gate.opened.id, agent.to_owned(), Some(lineage.asker.clone()));
-    Ok(Order { id, action, agent, spec, host, asker, launcher })
+    Ok(LifecycleOrder { id, action, agent, spec, host, asker, launcher })
 }
 
 /// Returns the host for the action, or refuses if the action is not possible.
 fn host_for(
-    batch: &mut Batch<'_, '_>,
-    action: Action,
+    batch: &mut WriteBatch<'_, '_>,
+    action: LifecycleAction,
     agent: &str,
     spec: &AgentSpec,
 ) -> Result<Option<String>> {
-    let is_busy = |pending: &&Pending| pending.order.agent == agent;
-    if let Some(Pending { order, .. }) = orders(batch.write, batch.space)?.iter().find(is_busy) {
-        let message = format!("{agent} is about to be {} already", past(order.action));
+    let is_busy = |pending: &&PendingOrder| pending.order.agent == agent;
+    if let Some(PendingOrder { order, .. }) = orders(batch.write, batch.space)?.iter().find(is_busy)
+    {
+        let message = format!("{agent} is about to be {} already", past_participle(order.action));
         return Err(wrong_state(message, "see how it stands with: sayso agent list"));
     }
     let stationed = stationed(batch.write, batch.space, agent)?;
     check_is_possible(action, agent, stationed.as_ref())?;
     let set = spec.host.clone();
-    let Some(Stationed { host, .. }) = stationed else { return Ok(set) };
-    if action == Action::Restart && set.as_ref().is_some_and(|set| *set != host) {
+    let Some(RunningAgent { host, .. }) = stationed else { return Ok(set) };
+    if action == LifecycleAction::Restart && set.as_ref().is_some_and(|set| *set != host) {
         let message = format!("{agent} runs on {host} and is to run on another machine now");
         return Err(wrong_state(message, "have it stopped, then spawned"));
     }
@@ -344,43 +359,54 @@ fn host_for(
 /// Checks that a running agent is not spawned, and that one that does not run is neither restarted nor stopped:
 /// permission for one action is not permission for the other.
 pub(crate) fn check_is_possible(
-    action: Action,
+    action: LifecycleAction,
     agent: &str,
-    stationed: Option<&Stationed>,
+    stationed: Option<&RunningAgent>,
 ) -> Result<()> {
     match (action, stationed) {
-        (Action::Spawn, Some(Stationed { host, .. })) => {
+        (LifecycleAction::Spawn, Some(RunningAgent { host, .. })) => {
             let message = format!("{agent} was spawned before, on {host}");
             Err(wrong_state(message, &format!("start it anew with: sayso agent restart {agent}")))
         }
-        (Action::Restart | Action::Stop, None) => {
+        (LifecycleAction::Restart | LifecycleAction::Stop, None) => {
             let hint = format!("start it with: sayso agent spawn {agent}");
             Err(wrong_state(format!("{agent} does not run"), &hint))
         }
-        (Action::Spawn, None) | (Action::Restart | Action::Stop, Some(_)) => Ok(()),
+        (LifecycleAction::Spawn, None)
+        | (LifecycleAction::Restart | LifecycleAction::Stop, Some(_)) => Ok(()),
     }
 }
 
-impl Order {
+impl LifecycleOrder {
     /// Issues an order that needs no approval.
-    fn issue(&self, batch: &mut Batch<'_, '_>, reason: &str) -> Result<Requested> {
-        batch.about(&format!("agent.{}", self.action), &self.agent, None, reason);
+    fn issue(
+        &self,
+        batch: &mut WriteBatch<'_, '_>,
+        reason: &str,
+    ) -> Result<LifecycleRequestOutcome> {
+        batch.set_audit_subject(&format!("agent.{}", self.action), &self.agent, None, reason);
         self.send(batch)?;
-        Ok(Requested::Ordered(self.id))
+        Ok(LifecycleRequestOutcome::Ordered(self.id))
     }
 
-    fn send(&self, batch: &mut Batch<'_, '_>) -> Result<()> {
+    fn send(&self, batch: &mut WriteBatch<'_, '_>) -> Result<()> {
         let body = serde_json::to_string(self)
             .map_err(|e| sayso_store::Error::Other(format!("an order cannot be written: {e}")))?;
         let (space, channel) = (batch.space, channel(self.host.as_deref()));
-        batch.notices.push(Notice { id: notice_id(self.id), space, channel, body, attempts: 0 });
+        batch.notices.push(OutboxNotice {
+            id: notice_id(self.id),
+            space,
+            channel,
+            body,
+            attempts: 0,
+        });
         Ok(())
     }
 }
 
 /// Records the outcome of an order on its gate, and tells the asker.
 pub(crate) fn note(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: GateId,
     asker: Option<&str>,
     done: bool,
@@ -388,7 +414,7 @@ pub(crate) fn note(
 ) -> Result<()> {
     let handle = batch.gate(id)?.map(|gate| gate.handle().to_owned());
     if handle.is_some() {
-        batch.on_gate(id, &Command::Act { done, what: what.to_owned() })?;
+        batch.on_gate(id, &GateCommand::RecordOutcome { done, what: what.to_owned() })?;
     }
     let Some(asker) = asker else { return Ok(()) };
     let about = handle.map(|handle| format!("Gate {handle}: ")).unwrap_or_default();
@@ -396,31 +422,31 @@ pub(crate) fn note(
 }
 
 /// Withdraws the gates of a deleted agent and those about it. May refuse, so it comes before [`forget`].
-pub(crate) fn dismiss(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
+pub(crate) fn dismiss(batch: &mut WriteBatch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
     let is_given_up = batch.sets.iter().any(|setting| {
         let is_its = setting.kind == SettingKind::Station.as_str() && setting.name == agent;
         is_its && setting.body.is_none()
     });
     let stationed = stationed(batch.write, batch.space, agent)?;
-    if let Some(Stationed { host, .. }) = stationed.filter(|_| !is_given_up) {
+    if let Some(RunningAgent { host, .. }) = stationed.filter(|_| !is_given_up) {
         let hint = format!("stop it first with: sayso agent stop {agent}");
         return Err(wrong_state(format!("{agent} runs on {host}"), &hint));
     }
     let why = why(&format!("agent {agent} was deleted"), reason);
     let asker = Some(agent.to_owned());
-    let kinds = vec![Kind::Lifecycle];
+    let kinds = vec![GateKind::Lifecycle];
     let limit = GATES_AT_ONCE;
     withdraw_each(batch, GateFilter { asker, limit, ..GateFilter::default() }, &why, |gate| {
         gate.opened.lineage.role == Role::Agent
     })?;
     withdraw_each(batch, GateFilter { kinds, limit, ..GateFilter::default() }, &why, |gate| {
         let held = gate.opened.held.as_ref();
-        matches!(held, Some(Held::Lifecycle { agent: about, .. }) if about == agent)
+        matches!(held, Some(DeferredAction::Lifecycle { agent: about, .. }) if about == agent)
     })
 }
 
 fn withdraw_each(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     mut filter: GateFilter,
     why: &str,
     is_meant: impl Fn(&Gate) -> bool,
@@ -438,7 +464,7 @@ fn withdraw_each(
 }
 
 /// Revokes the credentials of a deleted agent, and cancels its orders.
-pub(crate) fn forget(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
+pub(crate) fn forget(batch: &mut WriteBatch<'_, '_>, agent: &str, reason: &str) -> Result<()> {
     let why = why(&format!("agent {agent} was deleted"), reason);
     cancel(batch, &why, |order| order.agent == agent)?;
     batch.revoke_tokens_of_agent(agent)
@@ -446,13 +472,13 @@ pub(crate) fn forget(batch: &mut Batch<'_, '_>, agent: &str, reason: &str) -> Re
 
 /// Cancels queued orders.
 pub(crate) fn cancel(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     why: &str,
-    is_meant: impl Fn(&Order) -> bool,
+    is_meant: impl Fn(&LifecycleOrder) -> bool,
 ) -> Result<()> {
     let all = orders(batch.write, batch.space)?.into_iter().map(|pending| pending.order);
-    for Order { id, action, agent, asker, .. } in all.filter(is_meant) {
-        let what = format!("{agent} was not {}: {why}", past(action));
+    for LifecycleOrder { id, action, agent, asker, .. } in all.filter(is_meant) {
+        let what = format!("{agent} was not {}: {why}", past_participle(action));
         note(batch, id, asker.as_deref(), false, &what)?;
         batch.write.settle_notice(&notice_id(id), batch.at)?;
     }
@@ -460,10 +486,10 @@ pub(crate) fn cancel(
 }
 
 /// Checks that no agent of a space runs: after the space is deleted it could not be stopped any more.
-pub(crate) fn check_none_runs(batch: &mut Batch<'_, '_>) -> Result<()> {
+pub(crate) fn check_none_runs(batch: &mut WriteBatch<'_, '_>) -> Result<()> {
     let rules = batch.desk.rules(batch.write)?;
     let running: Vec<_> =
-        rules.of::<Stationed>(SettingKind::Station).into_iter().map(|(name, _)| name).collect();
+        rules.of::<RunningAgent>(SettingKind::Station).into_iter().map(|(name, _)| name).collect();
     match running.is_empty() {
         true => Ok(()),
         false => Err(wrong_state(
@@ -475,16 +501,16 @@ pub(crate) fn check_none_runs(batch: &mut Batch<'_, '_>) -> Result<()> {
 
 /// Reads the host and session in which an agent runs.
 pub(crate) fn stationed(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: sayso_core::SpaceId,
     agent: &str,
-) -> Result<Option<Stationed>> {
+) -> Result<Option<RunningAgent>> {
     let setting = crate::ledger::setting(read, space, SettingKind::Station, agent)?;
     stationed_at(agent, setting.and_then(|setting| setting.body).as_deref())
 }
 
 /// Parses the setting that says where an agent runs.
-pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<Stationed>> {
+pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<RunningAgent>> {
     let Some(body) = body else { return Ok(None) };
     let unreadable =
         |e| sayso_store::Error::Other(format!("where {agent} runs is unreadable: {e}"));
@@ -492,36 +518,36 @@ pub(crate) fn stationed_at(agent: &str, body: Option<&str>) -> Result<Option<Sta
 }
 
 /// Returns the setting that says where an agent runs, or that it does not.
-pub(crate) fn station(agent: &str, at: Option<&Stationed>) -> Change {
+pub(crate) fn station(agent: &str, at: Option<&RunningAgent>) -> SettingChange {
     let body = at.map(|at| serde_json::to_string(at).unwrap_or_default());
     change(SettingKind::Station, agent, body)
 }
 
-fn change(kind: SettingKind, name: &str, body: Option<String>) -> Change {
-    Change { kind, name: name.to_owned(), body }
+fn change(kind: SettingKind, name: &str, body: Option<String>) -> SettingChange {
+    SettingChange { kind, name: name.to_owned(), body }
 }
 
-fn orders(read: &mut Read<'_>, space: sayso_core::SpaceId) -> Result<Vec<Pending>> {
+fn orders(read: &mut ReadTransaction<'_>, space: sayso_core::SpaceId) -> Result<Vec<PendingOrder>> {
     let all = read.notices_under_way(space, CHANNEL, ORDERS_MAX)?;
     Ok(all.into_iter().filter_map(pending).collect())
 }
 
 /// Reads an order that was not carried out yet.
-pub(crate) fn order(read: &mut Read<'_>, id: GateId) -> Result<Option<Order>> {
+pub(crate) fn order(read: &mut ReadTransaction<'_>, id: GateId) -> Result<Option<LifecycleOrder>> {
     let under_way = read.notice_under_way(&notice_id(id))?;
     Ok(under_way.and_then(pending).map(|pending| pending.order))
 }
 
-fn pending(under_way: UnderWay) -> Option<Pending> {
-    let UnderWay { notice, due_at, error } = under_way;
-    let order: Order = serde_json::from_str(&notice.body).ok()?;
+fn pending(under_way: PendingNotice) -> Option<PendingOrder> {
+    let PendingNotice { notice, due_at, error } = under_way;
+    let order: LifecycleOrder = serde_json::from_str(&notice.body).ok()?;
     // The host in the channel wins: once a host has claimed the order, it stays there.
     let host = notice.channel.strip_prefix(CHANNEL).filter(|host| !host.is_empty());
-    let order = Order { host: host.map(str::to_owned), ..order };
-    Some(Pending { order, due_at, attempts: notice.attempts, error })
+    let order = LifecycleOrder { host: host.map(str::to_owned), ..order };
+    Some(PendingOrder { order, due_at, attempts: notice.attempts, error })
 }
 
-fn spec_of(batch: &mut Batch<'_, '_>, agent: &str) -> Result<AgentSpec> {
+fn spec_of(batch: &mut WriteBatch<'_, '_>, agent: &str) -> Result<AgentSpec> {
     let rules = batch.desk.rules(batch.write)?;
     let mut all = rules.of::<AgentSpec>(SettingKind::Agent);
     let found = take(&mut all, |(name, _)| *name == agent);
@@ -548,11 +574,11 @@ pub(crate) fn notice_id(id: GateId) -> String {
 }
 
 /// Returns the past participle of an action.
-pub(crate) const fn past(action: Action) -> &'static str {
+pub(crate) const fn past_participle(action: LifecycleAction) -> &'static str {
     match action {
-        Action::Spawn => "spawned",
-        Action::Restart => "restarted",
-        Action::Stop => "stopped",
+        LifecycleAction::Spawn => "spawned",
+        LifecycleAction::Restart => "restarted",
+        LifecycleAction::Stop => "stopped",
     }
 }
 

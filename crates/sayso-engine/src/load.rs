@@ -2,16 +2,16 @@
 //! row.
 
 use crate::{Error, Result};
-use sayso_core::audit::{Mark, Sealed, Verifier};
+use sayso_core::audit::{ChainVerifier, EventReference, SealedEntry};
 use sayso_core::flow::{self, Flow};
 use sayso_core::gate::{self, Gate};
 use sayso_core::task::{self, Task};
 use sayso_core::{Code, FlowId, GateId, Refusal, SpaceId, TaskId, Timestamp};
-use sayso_store::{EventRow, Read, ViewRow};
+use sayso_store::{EventRow, ReadTransaction, ViewRow};
 use serde::de::DeserializeOwned;
 
 /// The events of a task with their times, in order.
-pub type History = Vec<(Timestamp, task::Event)>;
+pub type TaskTimeline = Vec<(Timestamp, task::TaskEvent)>;
 
 pub(crate) fn gate_stream(id: GateId) -> String {
     format!("gate/{id}")
@@ -29,7 +29,7 @@ pub(crate) fn flow_stream(id: FlowId) -> String {
 /// one of them is damaged, and no decision relies on either. An ended gate is also checked against the audit, so an
 /// ending that was written into the database by hand has no effect. No transaction is needed: events and row are read
 /// in one statement, and an audit entry never changes.
-pub(crate) fn gate(read: &mut Read<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
+pub(crate) fn gate(read: &mut ReadTransaction<'_>, id: GateId) -> Result<Option<(Gate, u64)>> {
     let kept = read.gate_rows(&gate_stream(id), id)?;
     let mut gate = None;
     for row in &kept.events {
@@ -62,7 +62,7 @@ fn is_view(gate: Option<&(Gate, u64)>, view: Option<&ViewRow>) -> Result<bool> {
 
 /// Checks a gate that was read from its row, for lists: its digest must match the card, and its ending must match the
 /// log.
-pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
+pub(crate) fn check_listed(read: &mut ReadTransaction<'_>, listed: &Gate) -> Result<()> {
     let Gate { opened, card, revision, digest, .. } = listed;
     if opened.digest(card, *revision) != *digest {
         return Err(tampered(&gate_stream(opened.id), "its digest names another card"));
@@ -75,7 +75,7 @@ pub(crate) fn check_listed(read: &mut Read<'_>, listed: &Gate) -> Result<()> {
 
 /// Checks that the dedup key of a row matches its gate. Rows of older versions have none.
 pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
-    let asks = gate.same();
+    let asks = gate.dedup_key();
     match named.is_none_or(|named| asks.as_ref().is_some_and(|asks| asks.as_str() == named)) {
         true => Ok(()),
         false => Err(tampered(&gate_stream(gate.opened.id), "its row says it asks something else")),
@@ -83,7 +83,7 @@ pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
 }
 
 /// Loads a task with its version.
-pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)>> {
+pub(crate) fn task(read: &mut ReadTransaction<'_>, id: TaskId) -> Result<Option<(Task, u64)>> {
     let rows = read.events(&task_stream(id))?;
     let mut task = None;
     for row in &rows {
@@ -93,7 +93,7 @@ pub(crate) fn task(read: &mut Read<'_>, id: TaskId) -> Result<Option<(Task, u64)
 }
 
 /// Loads a flow with its version.
-pub(crate) fn flow(read: &mut Read<'_>, id: FlowId) -> Result<Option<(Flow, u64)>> {
+pub(crate) fn flow(read: &mut ReadTransaction<'_>, id: FlowId) -> Result<Option<(Flow, u64)>> {
     let rows = read.events(&flow_stream(id))?;
     let mut flow = None;
     for row in &rows {
@@ -103,7 +103,7 @@ pub(crate) fn flow(read: &mut Read<'_>, id: FlowId) -> Result<Option<(Flow, u64)
 }
 
 /// Loads the events of a task.
-pub(crate) fn task_history(read: &mut Read<'_>, id: TaskId) -> Result<History> {
+pub(crate) fn task_history(read: &mut ReadTransaction<'_>, id: TaskId) -> Result<TaskTimeline> {
     let rows = read.events(&task_stream(id))?;
     rows.iter().map(|row| Ok((row.at, event(row)?))).collect()
 }
@@ -116,16 +116,24 @@ pub(crate) fn event<T: DeserializeOwned>(row: &EventRow) -> Result<T> {
 }
 
 /// Checks that the audit entry of an event is intact and covers it.
-pub(crate) fn check_is_covered(read: &mut Read<'_>, space: SpaceId, row: &EventRow) -> Result<()> {
+pub(crate) fn check_is_covered(
+    read: &mut ReadTransaction<'_>,
+    space: SpaceId,
+    row: &EventRow,
+) -> Result<()> {
     let entry = read.audit_after(space, row.audit.saturating_sub(1), 1)?.into_iter().next();
     check_covers(space, entry.as_ref(), row)
 }
 
-pub(crate) fn check_covers(space: SpaceId, entry: Option<&Sealed>, row: &EventRow) -> Result<()> {
-    let mark = Mark::of(&row.stream, row.version, &row.body);
-    let covers = |sealed: &Sealed| {
+pub(crate) fn check_covers(
+    space: SpaceId,
+    entry: Option<&SealedEntry>,
+    row: &EventRow,
+) -> Result<()> {
+    let mark = EventReference::of(&row.stream, row.version, &row.body);
+    let covers = |sealed: &SealedEntry| {
         sealed.seq == row.audit
-            && Verifier::behind(space, sealed)
+            && ChainVerifier::behind(space, sealed)
                 .next(sealed)
                 .is_ok_and(|entry| entry.at == row.at && entry.events.contains(&mark))
     };

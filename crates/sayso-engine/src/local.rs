@@ -1,18 +1,21 @@
 //! The desk of a local store, and the write path: each write loads, decides and commits in one transaction, and is
 //! retried after a conflict.
 
-use crate::batch::{Batch, REASON_CHARS_MAX, Trace};
-use crate::deadline::{CallDeadline, settled};
-use crate::errand::{Errand, Part};
-use crate::pace::Pace;
-use crate::settings::Rules;
-use crate::shown::{Remembered, Shown};
-use crate::sight::Reader;
-use crate::{Error, Result, World};
-use sayso_core::audit::{Entry, Head, Outcome};
+use crate::credential_cache::{CachedCredential, CredentialCache};
+use crate::deadline::{CallDeadline, or_outcome_unknown};
+use crate::idempotency::{IdempotencyKey, KeyedWrite};
+use crate::rate_limit::AgentRateLimit;
+use crate::settings::SpaceSettings;
+use crate::visibility::DeskReader;
+use crate::write_batch::{CommitMark, REASON_CHARS_MAX, WriteBatch};
+use crate::{Error, Result, RuntimeEnv};
+use sayso_core::audit::{AuditOutcome, ChainEntry, ChainHead};
 use sayso_core::text::shorten;
-use sayso_core::{Actor, Deed, GateId, Level, MessageId, Reach, Refusal, Role, SpaceId, TokenId};
-use sayso_store::{Foresight, Place, Read, Store};
+use sayso_core::{
+    Actor, AssuranceLevel, ChannelInfo, GateId, MessageId, Permission, Refusal, Role, SpaceId,
+    TokenId,
+};
+use sayso_store::{PrefetchPlan, ReadTransaction, Store, StoreLocation};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +29,7 @@ const ATTEMPTS_MAX: u32 = 5;
 const NAME_CHARS_MAX: usize = 200;
 
 /// A callback with the heads of the hash chain before and after a write.
-pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &Head, &Head) + Send + Sync>;
+pub type HeadKeeper = Arc<dyn Fn(&LocalDesk, &ChainHead, &ChainHead) + Send + Sync>;
 
 /// The time limit of retries on a store with a writer thread, so that a caller does not wait longer for a store that
 /// fails.
@@ -36,23 +39,23 @@ const ATTEMPTS_FOR: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct LocalDesk {
     pub(crate) store: Arc<Store>,
-    pub(crate) world: World,
+    pub(crate) world: RuntimeEnv,
     pub(crate) space: SpaceId,
     pub(crate) space_name: String,
     /// The notification channels, besides those that people set for themselves.
-    pub(crate) channels: Vec<Reach>,
+    pub(crate) channels: Vec<ChannelInfo>,
     /// The assurance level of the deployment.
-    pub(crate) level: Level,
+    pub(crate) level: AssuranceLevel,
     /// The settings of the space, cached since the last read.
-    pub(crate) rules: Arc<Mutex<Option<Arc<Rules>>>>,
+    pub(crate) rules: Arc<Mutex<Option<Arc<SpaceSettings>>>>,
     /// The rate limit of agents, if there is one.
-    pub(crate) pace: Option<Arc<Pace>>,
+    pub(crate) pace: Option<Arc<AgentRateLimit>>,
     /// The maximum size of a page in bytes, for a server that answers many requests at once.
     pub(crate) page_bytes_max: Option<usize>,
     /// The position up to which the outbox was swept.
     pub(crate) swept: Arc<Mutex<String>>,
     /// The idempotency key of the remote call that this desk serves.
-    pub(crate) errand: Option<Arc<Errand>>,
+    pub(crate) errand: Option<Arc<IdempotencyKey>>,
     /// The deadline of the remote caller.
     pub(crate) deadline: Option<CallDeadline>,
     /// The callback that records the head of the chain outside of the store.
@@ -60,11 +63,11 @@ pub struct LocalDesk {
     /// True if a person confirmed the clock.
     pub(crate) accepts_clock: bool,
     /// The actor whose visibility applies, if one was set.
-    pub(crate) reader: Option<Arc<Reader>>,
+    pub(crate) reader: Option<Arc<DeskReader>>,
     /// The cache of credentials that were valid when last read.
-    pub(crate) remembered: Arc<Remembered>,
+    pub(crate) remembered: Arc<CredentialCache>,
     /// The cached credential that is re-validated in every transaction of this desk.
-    pub(crate) shown: Option<Arc<Shown>>,
+    pub(crate) shown: Option<Arc<CachedCredential>>,
 }
 
 impl LocalDesk {
@@ -79,13 +82,13 @@ impl LocalDesk {
     }
 
     /// Returns the location of the store.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoreLocation {
         self.store.place()
     }
 
     /// Sets the assurance level that the desk reports.
     #[must_use]
-    pub fn with_level(mut self, level: Level) -> Self {
+    pub fn with_level(mut self, level: AssuranceLevel) -> Self {
         self.level = level;
         self
     }
@@ -105,22 +108,22 @@ impl LocalDesk {
     }
 
     /// Returns the head of the chain at an entry; none if the chain is shorter.
-    pub fn head_at(&self, seq: u64) -> Result<Option<Head>> {
+    pub fn head_at(&self, seq: u64) -> Result<Option<ChainHead>> {
         let found =
             self.look(|read| Ok(read.audit_after(self.space, seq.saturating_sub(1), 1)?))?;
         let found = found.into_iter().find(|row| row.seq == seq);
-        Ok(found.map(|row| Head { seq, hash: row.hash }))
+        Ok(found.map(|row| ChainHead { seq, hash: row.hash }))
     }
 
     /// Returns the head of the chain; none if it is empty.
-    pub fn last_head(&self) -> Result<Option<Head>> {
+    pub fn last_head(&self) -> Result<Option<ChainHead>> {
         let last = self.look(|read| Ok(read.audit_last(self.space, 1)?))?.pop();
-        Ok(last.map(|row| Head { seq: row.seq, hash: row.hash }))
+        Ok(last.map(|row| ChainHead { seq: row.seq, hash: row.hash }))
     }
 
     /// Returns the assurance level of the deployment. A process that reads the database directly could also write to
     /// it directly, agents of the same user included: that is S0 for any database.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> AssuranceLevel {
         self.level
     }
 
@@ -136,16 +139,16 @@ impl LocalDesk {
 
     /// Returns a new id for a gate.
     pub fn new_gate_id(&self) -> GateId {
-        GateId::mint(self.world.now(), self.world.chance())
+        GateId::mint(self.world.now(), self.world.random_u128())
     }
 
     /// Returns a new id for a message.
     pub fn new_message_id(&self) -> MessageId {
-        MessageId::mint(self.world.now(), self.world.chance())
+        MessageId::mint(self.world.now(), self.world.random_u128())
     }
 
     pub(crate) fn new_token_id(&self) -> TokenId {
-        TokenId::mint(self.world.now(), self.world.chance())
+        TokenId::mint(self.world.now(), self.world.random_u128())
     }
 
     /// Returns the time of the desk's clock.
@@ -154,15 +157,21 @@ impl LocalDesk {
     }
 
     /// Runs `work` on a consistent snapshot of the space.
-    pub(crate) fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(&mut ReadTransaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let checked = |read: &mut ReadTransaction<'_>| or_refused(self.with_credential(read, work));
         self.store.read(checked)?.map_err(Error::Refused)
     }
 
-    /// Runs `work` without a transaction, for one statement: see [`Store::look`].
-    pub(crate) fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        let checked = |read: &mut Read<'_>| or_refused(self.with_credential(read, work));
-        self.store.look(checked)?.map_err(Error::Refused)
+    /// Runs `work` without a transaction, for one statement: see [`Store::query`].
+    pub(crate) fn look<T>(
+        &self,
+        work: impl FnOnce(&mut ReadTransaction<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let checked = |read: &mut ReadTransaction<'_>| or_refused(self.with_credential(read, work));
+        self.store.query(checked)?.map_err(Error::Refused)
     }
 
     /// Runs load, decide, apply and append in one transaction. After a conflict it is retried; after a connection
@@ -170,25 +179,25 @@ impl LocalDesk {
     pub(crate) fn submit<T, F>(&self, actor: &Actor, work: F) -> Result<T>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
-        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
+        F: Fn(&mut WriteBatch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
-        self.submit_foreseen(actor, Foresight::default(), work)
+        self.submit_prefetched(actor, PrefetchPlan::default(), work)
     }
 
     /// Writes like `submit`, with hints for the reads to prefetch.
-    pub(crate) fn submit_foreseen<T, F>(
+    pub(crate) fn submit_prefetched<T, F>(
         &self,
         actor: &Actor,
-        foresight: Foresight,
+        foresight: PrefetchPlan,
         work: F,
     ) -> Result<T>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
-        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Clone + Send + 'static,
+        F: Fn(&mut WriteBatch<'_, '_>) -> Result<T> + Clone + Send + 'static,
     {
-        let (tried, part) = (Tried::default(), self.next_part());
+        let (tried, part) = (CommitProbe::default(), self.next_keyed_write());
         let is_person = actor.role == Role::Human;
-        let foresight = Foresight::of(self.space).and(foresight).ahead(is_person);
+        let foresight = PrefetchPlan::of(self.space).and(foresight).ahead(is_person);
         let foresight = match &part {
             Some(part) => foresight.reply(part.key().clone()),
             None => foresight,
@@ -205,7 +214,7 @@ impl LocalDesk {
                 Err(Error::Store(error))
                     if attempt < ATTEMPTS_MAX
                         && (!self.store.has_writer() || began.elapsed() < ATTEMPTS_FOR)
-                        && is_worth_another_look(&error) =>
+                        && is_retryable(&error) =>
                 {
                     std::thread::sleep(Duration::from_millis(5 << attempt));
                 }
@@ -213,7 +222,7 @@ impl LocalDesk {
                     self.note_refusal(actor, &refusal);
                     return Err(refusal.into());
                 }
-                outcome => return settled(outcome, tried.is_open()),
+                outcome => return or_outcome_unknown(outcome, tried.is_open()),
             }
         }
     }
@@ -221,20 +230,20 @@ impl LocalDesk {
     fn submit_once<T, F>(
         &self,
         actor: &Actor,
-        foresight: Foresight,
+        foresight: PrefetchPlan,
         work: F,
-        tried: Tried<T>,
-        part: Option<Part>,
+        tried: CommitProbe<T>,
+        part: Option<KeyedWrite>,
     ) -> Result<T>
     where
         T: Serialize + DeserializeOwned + Send + 'static,
-        F: Fn(&mut Batch<'_, '_>) -> Result<T> + Send + 'static,
+        F: Fn(&mut WriteBatch<'_, '_>) -> Result<T> + Send + 'static,
     {
         let (desk, actor, trying) = (self.clone(), actor.clone(), tried.clone());
-        let written = self.store.write_foreseen(foresight, move |write| {
+        let written = self.store.write_prefetched(foresight, move |write| {
             desk.check_is_awaited()?;
             desk.expires().into_iter().for_each(|at| write.expires(at));
-            let mut batch = Batch::begin(&desk, &actor, write)?;
+            let mut batch = WriteBatch::begin(&desk, &actor, write)?;
             if trying.has_counted(&mut batch)? {
                 return Ok(Ok(()));
             }
@@ -284,7 +293,7 @@ impl LocalDesk {
     }
 
     /// Checks the caller's permission before anything is read for them. A refusal is audited.
-    pub(crate) fn check(&self, actor: &Actor, deed: Deed, what: &str) -> Result<()> {
+    pub(crate) fn check(&self, actor: &Actor, deed: Permission, what: &str) -> Result<()> {
         actor.check(deed, what).map_err(|refusal| {
             self.note_refusal(actor, &refusal);
             refusal.into()
@@ -312,8 +321,8 @@ impl LocalDesk {
             if !desk.may_note(write, &actor)? {
                 return Ok(());
             }
-            let mut entry = Entry::new(&actor, space, at, "refused", code);
-            entry.outcome = Outcome::Refused;
+            let mut entry = ChainEntry::new(&actor, space, at, "refused", code);
+            entry.outcome = AuditOutcome::Refused;
             entry.reason = reason.clone();
             write.append(entry, &[]).map(drop)
         });
@@ -323,25 +332,25 @@ impl LocalDesk {
 /// The record of the last attempt of a write, shared with the closure that may run more than once. If the commit's
 /// acknowledgement was lost, the retry finds out here whether the attempt was committed, since not every command may
 /// run twice: a note would be there twice.
-struct Tried<T> {
-    last: Arc<Mutex<Last<T>>>,
+struct CommitProbe<T> {
+    last: Arc<Mutex<LastAttempt<T>>>,
     /// True if one of the attempts so far may have been committed.
     is_open: Arc<AtomicBool>,
 }
 
 /// The commit mark of the last attempt, if it wrote anything, and its result.
-type Last<T> = Option<(Option<Trace>, T)>;
+type LastAttempt<T> = Option<(Option<CommitMark>, T)>;
 
-impl<T> Tried<T> {
-    fn keep(&self, trace: Option<Trace>, value: T) {
+impl<T> CommitProbe<T> {
+    fn keep(&self, trace: Option<CommitMark>, value: T) {
         *self.last() = Some((trace, value));
     }
 
     /// True if the attempt before this one was committed. The batch holds the lock of the space, so that attempt
     /// cannot still be running.
-    fn has_counted(&self, batch: &mut Batch<'_, '_>) -> sayso_store::Result<bool> {
+    fn has_counted(&self, batch: &mut WriteBatch<'_, '_>) -> sayso_store::Result<bool> {
         let has_counted = match &*self.last() {
-            Some((Some(trace), _)) => batch.has_left(trace)?,
+            Some((Some(trace), _)) => batch.has_committed(trace)?,
             Some((None, _)) | None => false,
         };
         self.is_open.store(false, Ordering::Relaxed);
@@ -358,7 +367,7 @@ impl<T> Tried<T> {
     }
 
     /// Returns the heads of the chain before and after the last attempt, if it wrote anything.
-    fn heads(&self) -> Option<[Head; 2]> {
+    fn heads(&self) -> Option<[ChainHead; 2]> {
         self.last().as_ref()?.0.as_ref().map(|trace| trace.heads().clone())
     }
 
@@ -368,26 +377,26 @@ impl<T> Tried<T> {
         Ok(value)
     }
 
-    fn last(&self) -> MutexGuard<'_, Last<T>> {
+    fn last(&self) -> MutexGuard<'_, LastAttempt<T>> {
         // The value is replaced as a whole, so a poisoned lock is still consistent.
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Clone for Tried<T> {
+impl<T> Clone for CommitProbe<T> {
     fn clone(&self) -> Self {
         Self { last: self.last.clone(), is_open: self.is_open.clone() }
     }
 }
 
-impl<T> Default for Tried<T> {
+impl<T> Default for CommitProbe<T> {
     fn default() -> Self {
         Self { last: Arc::default(), is_open: Arc::default() }
     }
 }
 
 /// True for errors that may be retried: a lost race, or a connection lost at an unknown moment.
-pub(crate) fn is_worth_another_look(error: &sayso_store::Error) -> bool {
+pub(crate) fn is_retryable(error: &sayso_store::Error) -> bool {
     use sayso_store::Error::{Conflict, OutcomeUnknown, Unreachable};
     matches!(error, Conflict | Unreachable(_) | OutcomeUnknown(_))
 }

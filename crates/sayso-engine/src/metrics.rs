@@ -2,8 +2,8 @@
 
 use crate::policy::POLICY;
 use crate::{LocalDesk, Result};
-use sayso_core::gate::{Ending, Gate};
-use sayso_core::{Actor, Deed, Timestamp, Verdict};
+use sayso_core::gate::{Gate, GateEnding};
+use sayso_core::{Actor, Permission, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const AGES_MINUTES: [u64; 3] = [10, 60, 24 * 60];
 
 /// The statistics of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Metrics {
+pub struct SpaceMetrics {
     /// The start of the period.
     pub since: Timestamp,
     /// The end of the period.
@@ -43,15 +43,15 @@ pub struct Metrics {
     /// The number of gates that ended without an answer.
     pub unanswered: u64,
     /// The response times; none without an answer.
-    pub to_answer: Option<Spread>,
+    pub to_answer: Option<DurationStats>,
     /// True if there were more gates than are evaluated: then these are the latest.
     pub is_cut: bool,
     /// The time series of the period, in intervals of equal length.
     #[serde(default)]
-    pub course: Vec<Stretch>,
+    pub course: Vec<MetricsInterval>,
     /// The answers by the rule that asked for them, or by the kind of gate if no rule did.
     #[serde(default)]
-    pub rules: Vec<OfRule>,
+    pub rules: Vec<RuleStats>,
     /// The number of open gates by age: up to ten minutes, an hour, a day, and longer.
     #[serde(default)]
     pub waiting: [u64; 4],
@@ -59,7 +59,7 @@ pub struct Metrics {
 
 /// One interval of the time series.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stretch {
+pub struct MetricsInterval {
     /// The start of the interval.
     pub from: Timestamp,
     /// The number of gates asked in the interval.
@@ -67,12 +67,12 @@ pub struct Stretch {
     /// The number of answers in the interval.
     pub answered: u64,
     /// The response times; none without an answer.
-    pub to_answer: Option<Spread>,
+    pub to_answer: Option<DurationStats>,
 }
 
 /// The answers to gates that one rule asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OfRule {
+pub struct RuleStats {
     /// The rule, or the kind of gate.
     pub name: String,
     pub approved: u64,
@@ -87,7 +87,7 @@ pub struct OfRule {
 
 /// A distribution of durations, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct DurationStats {
     /// The median.
     pub half_ms: u64,
     /// The 90th percentile.
@@ -98,14 +98,14 @@ pub struct Spread {
 
 impl LocalDesk {
     /// Returns the statistics since a moment.
-    pub fn metrics(&self, actor: &Actor, since: Timestamp) -> Result<Metrics> {
-        self.check(actor, Deed::Read, "see the figures of a space")?;
+    pub fn metrics(&self, actor: &Actor, since: Timestamp) -> Result<SpaceMetrics> {
+        self.check(actor, Permission::Read, "see the figures of a space")?;
         let until = self.now();
         self.read(|read| {
             let open = read.count_open_gates(self.space, GATES_MAX)?;
             let asked = read.count_open_since(self.space, since, GATES_MAX)?;
             let ended = read.gates_ended_since(self.space, since, GATES_MAX)?;
-            let figures = Metrics {
+            let figures = SpaceMetrics {
                 since,
                 until,
                 open: open as u64,
@@ -121,19 +121,19 @@ impl LocalDesk {
                 rules: vec![],
                 waiting: [0; 4],
             };
-            let waiting = read.waiting(self.space, &[], None, GATES_MAX)?.items;
+            let waiting = read.queued_gates(self.space, &[], None, GATES_MAX)?.items;
             let waiting: Vec<_> = waiting.iter().map(|gate| gate.opened_at).collect();
             Ok(figures.counting(&ended.items).over_time(&ended.items, &waiting))
         })
     }
 }
 
-impl Metrics {
+impl SpaceMetrics {
     fn counting(mut self, ended: &[Gate]) -> Self {
         let mut took = vec![];
         for gate in ended {
             self.asked += u64::from(gate.opened_at >= self.since);
-            let Some(Ending::Answered { answer, by }) = &gate.ending else {
+            let Some(GateEnding::Answered { answer, by }) = &gate.ending else {
                 self.unanswered += 1;
                 continue;
             };
@@ -145,12 +145,12 @@ impl Metrics {
             self.hasty += u64::from(gate.hasty_ms().is_some());
             took.push(milliseconds(gate.opened_at, by.at));
         }
-        self.to_answer = Spread::of(took);
+        self.to_answer = DurationStats::of(took);
         self
     }
 }
 
-impl Metrics {
+impl SpaceMetrics {
     /// Adds the time series, the age classes and the answers by rule.
     fn over_time(mut self, ended: &[Gate], waiting: &[Timestamp]) -> Self {
         for since in waiting {
@@ -174,11 +174,11 @@ impl Metrics {
                 took[at].push(milliseconds(gate.opened_at, by));
             }
         }
-        let stretch = |(at, took): (usize, Vec<u64>)| Stretch {
+        let stretch = |(at, took): (usize, Vec<u64>)| MetricsInterval {
             from: self.since.plus_micros(length * at as i64),
             asked: asked[at],
             answered: took.len() as u64,
-            to_answer: Spread::of(took),
+            to_answer: DurationStats::of(took),
         };
         self.course = took.into_iter().enumerate().map(stretch).collect();
         self.rules = by_rule(ended);
@@ -187,8 +187,8 @@ impl Metrics {
 }
 
 /// Returns the answers by rule, the rule with most answers first.
-fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
-    let mut rules: BTreeMap<String, OfRule> = BTreeMap::new();
+fn by_rule(ended: &[Gate]) -> Vec<RuleStats> {
+    let mut rules: BTreeMap<String, RuleStats> = BTreeMap::new();
     for gate in ended {
         let Some((answer, _)) = gate.answer() else { continue };
         let rule = gate.card.facts.iter().find(|fact| fact.verified && fact.name == POLICY);
@@ -196,7 +196,8 @@ fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
         let rule = rule.and_then(|fact| fact.value.as_str()?.split(": ").next());
         let rule = rule.map(str::to_owned);
         let name = rule.unwrap_or_else(|| format!("{} (no rule)", gate.opened.kind));
-        let new = || OfRule { name: name.clone(), approved: 0, answered: 0, rejected: 0, hasty: 0 };
+        let new =
+            || RuleStats { name: name.clone(), approved: 0, answered: 0, rejected: 0, hasty: 0 };
         let said = rules.entry(name.clone()).or_insert_with(new);
         match answer.verdict {
             Verdict::Approved => said.approved += 1,
@@ -211,7 +212,7 @@ fn by_rule(ended: &[Gate]) -> Vec<OfRule> {
     rules
 }
 
-impl Spread {
+impl DurationStats {
     fn of(mut all: Vec<u64>) -> Option<Self> {
         all.sort_unstable();
         let longest_ms = *all.last()?;
@@ -228,12 +229,13 @@ fn milliseconds(from: Timestamp, to: Timestamp) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Spread;
+    use super::DurationStats;
 
     #[test]
     fn shares_of_what_took_how_long() {
-        let spread =
-            |all: &[u64]| Spread::of(all.to_vec()).map(|s| (s.half_ms, s.most_ms, s.longest_ms));
+        let spread = |all: &[u64]| {
+            DurationStats::of(all.to_vec()).map(|s| (s.half_ms, s.most_ms, s.longest_ms))
+        };
         assert_eq!(spread(&[]), None);
         assert_eq!(spread(&[7]), Some((7, 7, 7)));
         assert_eq!(spread(&[3, 1, 2]), Some((2, 3, 3)));

@@ -7,13 +7,15 @@
 //! may not be typed now is held, and tried again by the next sayso process that runs on the agent's machine. Typed
 //! and withheld nudges are in the audit log.
 
-use crate::batch::Batch;
-use crate::{Desk, Error, Keeper, LocalDesk, Result, SettingKind, Stationed, lifecycle};
-use sayso_agents::{NudgeOutcome, Where};
-use sayso_core::gate::{Delivery, Gate, Held};
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Code, Deed, GateId, Kind, Refusal, Role, Timestamp};
-use sayso_store::{GateFilter, Notice, Read};
+use crate::write_batch::WriteBatch;
+use crate::{
+    AgentSupervisor, Desk, Error, LocalDesk, Result, RunningAgent, SettingKind, lifecycle,
+};
+use sayso_agents::{NudgeOutcome, SessionLocation};
+use sayso_core::gate::{DeferredAction, DeliveryState, Gate};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{Actor, Code, GateId, GateKind, Permission, Refusal, Role, Timestamp};
+use sayso_store::{GateFilter, OutboxNotice, ReadTransaction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,28 +46,28 @@ const AT_ONCE: usize = 100;
 
 /// The recipient of a nudge: this agent, as long as it is the one that was started then.
 #[derive(Serialize, Deserialize)]
-struct Nudge {
+struct NudgeTarget {
     agent: String,
     mark: GateId,
 }
 
-/// Queues a nudge for an agent, if it runs in a terminal. `about` names the message or gate.
-pub(crate) fn nudge(batch: &mut Batch<'_, '_>, agent: &str, about: &str) -> Result<()> {
+/// Queues a nudge for an agent, if it runs in a terminal. `set_audit_subject` names the message or gate.
+pub(crate) fn nudge(batch: &mut WriteBatch<'_, '_>, agent: &str, about: &str) -> Result<()> {
     let Some(at) = stationed(batch, agent)? else { return Ok(()) };
-    if !matches!(at.place, Where::Tmux { .. }) {
+    if !matches!(at.place, SessionLocation::Tmux { .. }) {
         return Ok(());
     }
-    let nudge = Nudge { agent: agent.to_owned(), mark: at.mark };
+    let nudge = NudgeTarget { agent: agent.to_owned(), mark: at.mark };
     let body = serde_json::to_string(&nudge)
         .map_err(|e| sayso_store::Error::Other(format!("a nudge cannot be written: {e}")))?;
     let (id, channel) = (format!("nudge/{about}"), format!("{CHANNEL}{}", at.host));
-    batch.notices.push(Notice { id, space: batch.space, channel, body, attempts: 0 });
+    batch.notices.push(OutboxNotice { id, space: batch.space, channel, body, attempts: 0 });
     Ok(())
 }
 
 /// Returns the session of an agent, from the cached settings. Unreadable rules must not keep an agent from its
 /// messages.
-fn stationed(batch: &mut Batch<'_, '_>, agent: &str) -> Result<Option<Stationed>> {
+fn stationed(batch: &mut WriteBatch<'_, '_>, agent: &str) -> Result<Option<RunningAgent>> {
     match batch.desk.rules(batch.write) {
         Ok(rules) => lifecycle::stationed_at(agent, rules.one(SettingKind::Station, agent)),
         Err(Error::Refused(_)) => lifecycle::stationed(batch.write, batch.space, agent),
@@ -74,7 +76,7 @@ fn stationed(batch: &mut Batch<'_, '_>, agent: &str) -> Result<Option<Stationed>
 }
 
 /// Queues a nudge for the asker of a gate that another actor ended.
-pub(crate) fn nudge_asker(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> {
+pub(crate) fn nudge_asker(batch: &mut WriteBatch<'_, '_>, gate: &Gate) -> Result<()> {
     let lineage = &gate.opened.lineage;
     match lineage.role == Role::Agent && !batch.actor.is_asker(lineage) {
         true => nudge(batch, &lineage.asker.clone(), &format!("gate/{}", gate.opened.id)),
@@ -84,7 +86,7 @@ pub(crate) fn nudge_asker(batch: &mut Batch<'_, '_>, gate: &Gate) -> Result<()> 
 
 /// A claimed nudge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenNudge {
+pub struct ClaimedNudge {
     id: String,
     attempts: u32,
     agent: String,
@@ -106,8 +108,8 @@ pub enum NudgeEnd {
 
 impl Desk {
     /// Nudges the agents of this machine that have unread messages or answers, each once.
-    pub fn carry_nudges(&self, keeper: &Keeper) -> Result<usize> {
-        let mut agents: BTreeMap<(String, GateId), Vec<TakenNudge>> = BTreeMap::new();
+    pub fn carry_nudges(&self, keeper: &AgentSupervisor) -> Result<usize> {
+        let mut agents: BTreeMap<(String, GateId), Vec<ClaimedNudge>> = BTreeMap::new();
         for nudge in self.claim_nudges(&keeper.host)? {
             agents.entry((nudge.agent.clone(), nudge.mark)).or_default().push(nudge);
         }
@@ -123,7 +125,7 @@ impl Desk {
     }
 
     /// Types the line to an agent, if it is still the one that was meant, and at its prompt.
-    fn type_to(&self, keeper: &Keeper, agent: &str, mark: GateId) -> Result<NudgeEnd> {
+    fn type_to(&self, keeper: &AgentSupervisor, agent: &str, mark: GateId) -> Result<NudgeEnd> {
         let at = self.stationed(agent)?.filter(|at| at.mark == mark && at.host == keeper.host);
         let Some(at) = at else {
             return Ok(NudgeEnd::Withheld("the agent it was for does not run any more".into()));
@@ -146,14 +148,20 @@ impl Desk {
 
     /// Types a person's line to an agent, under the same rules. Agents may not type to other agents: the typist may
     /// say anything.
-    pub fn nudge(&self, actor: &Actor, keeper: &Keeper, name: &str, text: &str) -> Result<()> {
-        self.check(actor, Deed::Read, "type to other agents")?;
-        self.check(actor, Deed::Track, "type to agents")?;
-        let (at, spec) = self.at_hand(keeper, name)?;
+    pub fn nudge(
+        &self,
+        actor: &Actor,
+        keeper: &AgentSupervisor,
+        name: &str,
+        text: &str,
+    ) -> Result<()> {
+        self.check(actor, Permission::Read, "type to other agents")?;
+        self.check(actor, Permission::Track, "type to agents")?;
+        let (at, spec) = self.local_agent(keeper, name)?;
         let mut holds_back = || self.why_held_back(name);
         let outcome =
             keeper.stations().nudge(&at.place, &spec.prompt_kind(), text, &mut holds_back);
-        match outcome.map_err(|error| crate::keeper::out_of_reach(name, &error))? {
+        match outcome.map_err(|error| crate::supervisor::out_of_reach(name, &error))? {
             NudgeOutcome::Entered => self.note_nudge(actor, name, text),
             NudgeOutcome::NotNow { why, screen } => {
                 let shows = if screen.is_empty() { "nothing".to_owned() } else { screen };
@@ -185,7 +193,7 @@ impl LocalDesk {
 
     /// Claims the nudges for agents of a machine. In the same transaction, nudges whose message was read meanwhile
     /// are dropped, and those for an agent with an open gate about a call are held.
-    pub fn claim_nudges(&self, host: &str) -> Result<Vec<TakenNudge>> {
+    pub fn claim_nudges(&self, host: &str) -> Result<Vec<ClaimedNudge>> {
         let channel = format!("{CHANNEL}{host}");
         let waits = self.read(|read| Ok(read.notices_under_way(self.space, &channel, 1)?))?;
         if waits.iter().all(|nudge| nudge.due_at > self.now()) {
@@ -198,7 +206,7 @@ impl LocalDesk {
                 batch.write.claim_notices(space, &[channel.as_str()], now, until, AT_ONCE)?;
             let mut taken = vec![];
             for notice in claimed {
-                taken.extend(sort_out(batch, notice)?);
+                taken.extend(prepare_claimed(batch, notice)?);
             }
             Ok(taken)
         })
@@ -210,14 +218,19 @@ impl LocalDesk {
     }
 
     /// Records the outcome of an attempt.
-    pub fn end_nudge(&self, nudge: &TakenNudge, end: &NudgeEnd) -> Result<()> {
+    pub fn end_nudge(&self, nudge: &ClaimedNudge, end: &NudgeEnd) -> Result<()> {
         let (nudge, end) = (nudge.clone(), end.clone());
         self.submit(&self.keeper(), move |batch| {
-            let TakenNudge { id, attempts, agent, .. } = &nudge;
+            let ClaimedNudge { id, attempts, agent, .. } = &nudge;
             match &end {
                 NudgeEnd::Typed => {
                     let about = about_in_words(batch, id)?;
-                    batch.about("agent.nudged", agent, None, &format!("typed: news of {about}"));
+                    batch.set_audit_subject(
+                        "agent.nudged",
+                        agent,
+                        None,
+                        &format!("typed: news of {about}"),
+                    );
                     Ok(batch.write.settle_notice(id, batch.at)?)
                 }
                 NudgeEnd::Failed(why) if *attempts >= TRIES_MAX => withhold(batch, id, agent, why),
@@ -229,9 +242,12 @@ impl LocalDesk {
 }
 
 /// Returns a claimed nudge if it is to be tried now; otherwise drops, withholds or holds it.
-fn sort_out(batch: &mut Batch<'_, '_>, notice: Notice) -> Result<Option<TakenNudge>> {
-    let Notice { id, attempts, body, .. } = notice;
-    let Ok(Nudge { agent, mark }) = serde_json::from_str(&body) else {
+fn prepare_claimed(
+    batch: &mut WriteBatch<'_, '_>,
+    notice: OutboxNotice,
+) -> Result<Option<ClaimedNudge>> {
+    let OutboxNotice { id, attempts, body, .. } = notice;
+    let Ok(NudgeTarget { agent, mark }) = serde_json::from_str(&body) else {
         withhold(batch, &id, "", "the nudge cannot be read")?;
         return Ok(None);
     };
@@ -243,11 +259,11 @@ fn sort_out(batch: &mut Batch<'_, '_>, notice: Notice) -> Result<Option<TakenNud
         hold(batch, &id, attempts, &why)?;
         return Ok(None);
     }
-    Ok(Some(TakenNudge { id, attempts, agent, mark }))
+    Ok(Some(ClaimedNudge { id, attempts, agent, mark }))
 }
 
 /// True if the agent has already received the message or answer that the nudge is about.
-fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
+fn is_heard(batch: &mut WriteBatch<'_, '_>, id: &str) -> Result<bool> {
     let Some((what, about)) = id.strip_prefix("nudge/").and_then(|id| id.split_once('/')) else {
         return Ok(false);
     };
@@ -258,11 +274,11 @@ fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
         }
         "gate" => match about.parse() {
             Ok(gate) => batch.gate(gate)?.is_some_and(|gate| match gate.delivery {
-                Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => true,
-                Delivery::None
-                | Delivery::Pending { .. }
-                | Delivery::Failed { .. }
-                | Delivery::Never { .. } => false,
+                DeliveryState::Delivered { .. } | DeliveryState::Acknowledged { .. } => true,
+                DeliveryState::None
+                | DeliveryState::Pending { .. }
+                | DeliveryState::Failed { .. }
+                | DeliveryState::Never { .. } => false,
             }),
             Err(_) => false,
         },
@@ -273,20 +289,22 @@ fn is_heard(batch: &mut Batch<'_, '_>, id: &str) -> Result<bool> {
 /// Returns a reason to type nothing to an agent: a gate about a call of its own is open, so its client may show a
 /// menu that the line would answer.
 fn held_back(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     space: sayso_core::SpaceId,
     agent: &str,
 ) -> Result<Option<String>> {
     let filter = GateFilter {
         asker: Some(agent.to_owned()),
-        kinds: vec![Kind::Tool, Kind::Decision],
+        kinds: vec![GateKind::Tool, GateKind::Decision],
         limit: GATES_MAX,
         ..GateFilter::default()
     };
     let open = read.gates(space, &filter)?;
     let is_about_call = |gate: &&Gate| match &gate.opened.held {
-        Some(Held::Call { .. }) => true,
-        Some(Held::Move { .. } | Held::Lifecycle { .. }) | None => gate.opened.kind == Kind::Tool,
+        Some(DeferredAction::Call { .. }) => true,
+        Some(DeferredAction::Move { .. } | DeferredAction::Lifecycle { .. }) | None => {
+            gate.opened.kind == GateKind::Tool
+        }
     };
     Ok(match open.items.iter().find(is_about_call) {
         Some(gate) => Some(format!("gate {} about a call of its own is open", gate.handle())),
@@ -294,9 +312,9 @@ fn held_back(
     })
 }
 
-fn hold(batch: &mut Batch<'_, '_>, id: &str, attempts: u32, why: &str) -> Result<()> {
+fn hold(batch: &mut WriteBatch<'_, '_>, id: &str, attempts: u32, why: &str) -> Result<()> {
     let retry = held_until(batch.at, attempts);
-    Ok(batch.write.fail_notice(id, &shorten(&harmless_line(why), WHY_CHARS_MAX), retry)?)
+    Ok(batch.write.fail_notice(id, &shorten(&sanitize_line(why), WHY_CHARS_MAX), retry)?)
 }
 
 fn held_until(now: Timestamp, attempts: u32) -> Timestamp {
@@ -304,17 +322,22 @@ fn held_until(now: Timestamp, attempts: u32) -> Timestamp {
     now.plus_micros(pause.min(PAUSE_MICROS_MAX))
 }
 
-fn withhold(batch: &mut Batch<'_, '_>, id: &str, agent: &str, why: &str) -> Result<()> {
-    let why = shorten(&harmless_line(why), WHY_CHARS_MAX);
+fn withhold(batch: &mut WriteBatch<'_, '_>, id: &str, agent: &str, why: &str) -> Result<()> {
+    let why = shorten(&sanitize_line(why), WHY_CHARS_MAX);
     let about = about_in_words(batch, id)?;
     // Each nudge of a batch has an audit entry of its own.
-    batch.begin_entry();
-    batch.about("agent.nudge_withheld", agent, None, &format!("news of {about}: {why}"));
+    batch.start_audit_entry();
+    batch.set_audit_subject(
+        "agent.nudge_withheld",
+        agent,
+        None,
+        &format!("news of {about}: {why}"),
+    );
     Ok(batch.write.drop_notice(id, &why, batch.at)?)
 }
 
 /// Returns the handle of the message or gate that a nudge is about.
-fn about_in_words(batch: &mut Batch<'_, '_>, id: &str) -> Result<String> {
+fn about_in_words(batch: &mut WriteBatch<'_, '_>, id: &str) -> Result<String> {
     let about = id.strip_prefix("nudge/").unwrap_or(id).to_owned();
     let Some((what, id)) = about.split_once('/') else { return Ok(about) };
     let handle = match (what, id.parse::<GateId>()) {

@@ -4,8 +4,8 @@
 //! receiver deduplicates by the id.
 
 use crate::{LocalDesk, NoticeText, Result};
-use sayso_core::{Occasion, Timestamp};
-use sayso_store::Write;
+use sayso_core::{NoticeReason, Timestamp};
+use sayso_store::WriteTransaction;
 use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 
@@ -30,7 +30,7 @@ const ERROR_CHARS_MAX: usize = 300;
 
 /// A notice that was claimed for sending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dispatch {
+pub struct ClaimedNotice {
     /// The id by which it is settled.
     pub key: String,
     /// The number of attempts, this one included.
@@ -46,7 +46,7 @@ impl LocalDesk {
     }
 
     /// Claims notices that are due on a channel. Notices that are not needed any more are dropped.
-    pub fn claim_notices(&self, channel: &str, limit: usize) -> Result<Vec<Dispatch>> {
+    pub fn claim_notices(&self, channel: &str, limit: usize) -> Result<Vec<ClaimedNotice>> {
         let (space, now) = (self.space, self.now());
         let (channel, lease) = (channel.to_owned(), now.plus_micros(LEASE_MICROS));
         let taken = self.store.write(move |write| {
@@ -57,7 +57,7 @@ impl LocalDesk {
             match self.notice_text(&notice) {
                 Ok(Some(text)) => {
                     let (key, attempts) = (notice.id, notice.attempts);
-                    dispatches.push(Dispatch { key, attempts, text });
+                    dispatches.push(ClaimedNotice { key, attempts, text });
                 }
                 Ok(None) => self.drop_notice(&notice.id, "settled before it was sent")?,
                 // An unreadable notice is shown as failing and delays no other.
@@ -79,7 +79,7 @@ impl LocalDesk {
     /// many, so old notices do not pile up.
     fn sweeping(
         &self,
-        settle: impl Fn(&mut Write<'_>) -> sayso_store::Result<()> + Send + 'static,
+        settle: impl Fn(&mut WriteTransaction<'_>) -> sayso_store::Result<()> + Send + 'static,
     ) -> sayso_store::Result<()> {
         let before = self.now().plus_micros(-KEPT_MICROS);
         let from = self.swept.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -93,9 +93,9 @@ impl LocalDesk {
     }
 
     /// Records a failed attempt at a notice; the back-off doubles each time.
-    pub fn fail_notice(&self, dispatch: &Dispatch, error: &str) -> Result<()> {
+    pub fn fail_notice(&self, dispatch: &ClaimedNotice, error: &str) -> Result<()> {
         let error = sayso_core::text::shorten(error, ERROR_CHARS_MAX);
-        let is_over = dispatch.text.occasion == Some(Occasion::Settled);
+        let is_over = dispatch.text.occasion == Some(NoticeReason::Settled);
         match is_over && dispatch.attempts >= SETTLED_TRIES_MAX {
             true => self.drop_notice(&dispatch.key, &error),
             false => self.put_off_notice(&dispatch.key, dispatch.attempts, &error),

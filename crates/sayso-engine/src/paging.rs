@@ -2,7 +2,7 @@
 //! client continues after the last item.
 
 use crate::Result;
-use sayso_store::Page;
+use sayso_store::ListPage;
 use serde::Serialize;
 
 /// The number of rows in the first read, which shows how long rows are.
@@ -13,8 +13,8 @@ const FIRST: usize = 16;
 pub(crate) fn bounded<T: Serialize>(
     bytes_max: Option<usize>,
     limit: usize,
-    mut read: impl FnMut(Option<&T>, usize) -> Result<Page<T>>,
-) -> Result<Page<T>> {
+    mut read: impl FnMut(Option<&T>, usize) -> Result<ListPage<T>>,
+) -> Result<ListPage<T>> {
     let Some(bytes_max) = bytes_max else { return read(None, limit) };
     let (mut items, mut bytes) = (Vec::new(), 0);
     loop {
@@ -24,7 +24,7 @@ pub(crate) fn bounded<T: Serialize>(
         let is_last = !page.more || page.items.is_empty();
         items.extend(page.items);
         if is_last || items.len() >= limit || bytes >= bytes_max {
-            return Ok(Page { items, more: page.more });
+            return Ok(ListPage { items, more: page.more });
         }
     }
 }
@@ -39,7 +39,7 @@ fn rows_next(seen: usize, bytes: usize, bytes_max: usize) -> usize {
 
 /// Returns the length of an item as JSON.
 fn text_bytes<T: Serialize>(item: &T) -> usize {
-    let mut count = Count(0);
+    let mut count = ByteCounter(0);
     match serde_json::to_writer(&mut count, item) {
         Ok(()) => count.0,
         // An item that cannot be serialized is not sent either.
@@ -47,9 +47,9 @@ fn text_bytes<T: Serialize>(item: &T) -> usize {
     }
 }
 
-struct Count(usize);
+struct ByteCounter(usize);
 
-impl std::io::Write for Count {
+impl std::io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -75,7 +75,7 @@ mod tests {
             reads += 1;
             let begin = after.map_or(0, |(number, _)| number + 1);
             let items: Vec<_> = all[begin..].iter().take(rows).cloned().collect();
-            Ok(Page { more: begin + items.len() < all.len(), items })
+            Ok(ListPage { more: begin + items.len() < all.len(), items })
         });
         let page = page.unwrap();
         assert!(page.items.iter().enumerate().all(|(at, (number, _))| at == *number), "in order");

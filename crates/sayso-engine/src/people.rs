@@ -1,21 +1,29 @@
 //! Remote people: invited with a one-time code, logged in by a passphrase or passkey, and throttled (login back-off)
 //! when they guess.
 
-use crate::batch::{Batch, not_found};
-use crate::identity::{
+use crate::credentials::{
     check_is_a_persons, check_token_name, digest_of, lost_secret, new_browser_secret, new_secret,
     passphrase_hash, secret_beginning, unhashed,
 };
-use crate::{Change, GateFilter, LocalDesk, Minted, Result, SettingKind, Stationed, Token, ledger};
+use crate::write_batch::{WriteBatch, not_found};
+use crate::{
+    GateFilter, IssuedToken, LocalDesk, Result, RunningAgent, SettingChange, SettingKind, TokenRow,
+    ledger,
+};
 use argon2::Argon2;
 use argon2::password_hash::{PasswordVerifier, phc::PasswordHash};
-use sayso_core::gate::{Command, can_be_answered_by};
-use sayso_core::guessing::{
+use sayso_core::gate::{GateCommand, can_be_answered_by};
+use sayso_core::login_backoff::{
     forgotten_before, guess_address, guess_name, is_forgotten, pause_micros,
 };
-use sayso_core::run::State;
-use sayso_core::{Actor, Code, Deed, Door, Proof, Refusal, Role, Timestamp, TokenId};
-use sayso_store::{Ceremony, Guesses, Handles, Invitation, Known, Passkey, Read};
+use sayso_core::run::RunState;
+use sayso_core::{
+    Actor, Code, EntryPoint, IdentityProof, Permission, Refusal, Role, Timestamp, TokenId,
+};
+use sayso_store::{
+    ChallengeRow, FailedLogins, HandleTable, InvitationRow, PasskeyRow, ReadTransaction,
+    SpaceMember,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +55,7 @@ const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$c2F5c28gaGFzIG5vIG9uZQ$\
 
 /// A code that was just created. It is returned once and stored only as a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Invited {
+pub struct InviteCode {
     /// The code that the person enters.
     pub code: String,
     /// The expiry of the code.
@@ -55,7 +63,7 @@ pub struct Invited {
 }
 
 /// The names in use: people and agents.
-pub(crate) struct Names {
+pub(crate) struct NameDirectory {
     /// People who were admitted.
     pub(crate) people: BTreeSet<String>,
     /// People who have a token or a setting.
@@ -63,7 +71,7 @@ pub(crate) struct Names {
     agents: BTreeSet<String>,
 }
 
-impl Names {
+impl NameDirectory {
     pub(crate) fn is_person(&self, name: &str) -> bool {
         self.people.contains(name) || self.others.contains(name)
     }
@@ -103,7 +111,7 @@ impl Names {
 
 /// The result of removing a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dismissed {
+pub struct DismissalReport {
     /// The tokens that the person had created for others, which were revoked as well: handle, role and name.
     pub ended: Vec<String>,
     /// Those that stay valid, since an agent is running with one.
@@ -116,8 +124,8 @@ pub struct Dismissed {
 
 impl LocalDesk {
     /// Invites a person. An admin may do so, or the owner at the store's own terminal.
-    pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<Invited> {
-        self.check(actor, Deed::Govern, "invite people")?;
+    pub fn invite(&self, actor: &Actor, name: &str, is_admin: bool) -> Result<InviteCode> {
+        self.check(actor, Permission::Govern, "invite people")?;
         check_is_a_persons(actor, "let people in")
             .inspect_err(|no| self.note_refusal(actor, no))?;
         self.read(|read| self.check_person_name(read, name))?;
@@ -126,11 +134,11 @@ impl LocalDesk {
 
     /// Returns a code for the first admin of a space, for the person who starts its server. None if there is an
     /// admin. All codes that were issued are valid until one of them is used.
-    pub fn first_code(&self, actor: &Actor) -> Result<Option<Invited>> {
+    pub fn first_code(&self, actor: &Actor) -> Result<Option<InviteCode>> {
         if self.has_admin()? {
             return Ok(None);
         }
-        self.check(actor, Deed::Govern, "have the code of the first admin")?;
+        self.check(actor, Permission::Govern, "have the code of the first admin")?;
         self.make_invitation(actor, None, true).map(Some)
     }
 
@@ -139,13 +147,13 @@ impl LocalDesk {
         actor: &Actor,
         name: Option<&str>,
         is_admin: bool,
-    ) -> Result<Invited> {
-        let code = new_code(self.world.chance());
+    ) -> Result<InviteCode> {
+        let code = new_code(self.world.random_u128());
         let (hash, name) = (digest_of(&normal(&code)), name.map(str::to_owned));
         let made = hash.clone();
         let (kept, expires_at) = self.submit(actor, move |batch| {
             batch.check_space_is_there()?;
-            let invitation = Invitation {
+            let invitation = InvitationRow {
                 hash: hash.clone(),
                 space: batch.space,
                 name: name.clone(),
@@ -155,7 +163,12 @@ impl LocalDesk {
                 used_at: None,
             };
             let whom = name.as_deref().unwrap_or("the first admin");
-            batch.about("person.invited", whom, None, if is_admin { "admin" } else { "" });
+            batch.set_audit_subject(
+                "person.invited",
+                whom,
+                None,
+                if is_admin { "admin" } else { "" },
+            );
             batch.add_invitation(&invitation)?;
             if let Some(name) = &name {
                 batch.welcome(name)?;
@@ -165,12 +178,12 @@ impl LocalDesk {
         if kept != made {
             return Err(lost_secret("the code").hint("invite them again").into());
         }
-        Ok(Invited { code, expires_at })
+        Ok(InviteCode { code, expires_at })
     }
 
     /// Checks that a person can have this name. If a person and an agent had one name, the audit could not tell them
     /// apart.
-    fn check_person_name(&self, read: &mut Read<'_>, name: &str) -> Result<()> {
+    fn check_person_name(&self, read: &mut ReadTransaction<'_>, name: &str) -> Result<()> {
         check_token_name(name)?;
         if name.contains('/') || !name.starts_with(char::is_alphanumeric) {
             return Err(Refusal::new(
@@ -189,7 +202,7 @@ impl LocalDesk {
     }
 
     /// Returns the names of people and agents in this space.
-    pub(crate) fn names(&self, read: &mut Read<'_>) -> Result<Names> {
+    pub(crate) fn names(&self, read: &mut ReadTransaction<'_>) -> Result<NameDirectory> {
         let people = read.people(self.space, PEOPLE_MAX)?;
         let people = people.into_iter().map(|known| known.name).collect();
         let mut others = self.names_set(read, SettingKind::Person)?;
@@ -200,25 +213,36 @@ impl LocalDesk {
         let good = read.tokens_good(self.space, Role::Human, self.now())?;
         others.extend(good.into_iter().map(|token| token.name));
         agents.extend(read.token_names(self.space, Role::Agent)?);
-        Ok(Names { people, others, agents })
+        Ok(NameDirectory { people, others, agents })
     }
 
     /// Admits a person by an invitation code: sets the passphrase and logs them in. The code is used up.
-    pub fn join(&self, code: &str, name: &str, passphrase: &str, way: LoginFor) -> Result<Minted> {
+    pub fn join(
+        &self,
+        code: &str,
+        name: &str,
+        passphrase: &str,
+        way: LoginClient,
+    ) -> Result<IssuedToken> {
         let (code, name) = (digest_of(&normal(code)), name.to_owned());
         // Codes are long enough that nobody guesses one. A wrong one costs no hash, and leaves nothing behind.
         self.read(|read| self.check_code(read, &code, &name))?;
         let hash = passphrase_hash(passphrase)?;
-        let actor = self.person(&name, Proof::Passphrase);
+        let actor = self.person(&name, IdentityProof::Passphrase);
         let login = self.new_login(&name, way);
         self.submit(&actor, move |batch| {
             let invitation = batch.desk.check_code(batch.write, &code, &name)?;
             if !batch.use_invitation(&code)? {
                 return Err(bad_code().into());
             }
-            batch.about("person.joined", &name, None, &format!("by {}", invitation.invited_by));
+            batch.set_audit_subject(
+                "person.joined",
+                &name,
+                None,
+                &format!("by {}", invitation.invited_by),
+            );
             let (is_admin, joined_at) = (invitation.is_admin, batch.at);
-            let known = Known { name: name.clone(), is_admin, joined_at };
+            let known = SpaceMember { name: name.clone(), is_admin, joined_at };
             batch.put_person(&known, &invitation.invited_by)?;
             batch.put_passphrase(&name, &hash)?;
             login.write(batch)
@@ -226,11 +250,16 @@ impl LocalDesk {
     }
 
     /// The invitation with this code, if it lets somebody in under this name now.
-    fn check_code(&self, read: &mut Read<'_>, code: &str, name: &str) -> Result<Invitation> {
+    fn check_code(
+        &self,
+        read: &mut ReadTransaction<'_>,
+        code: &str,
+        name: &str,
+    ) -> Result<InvitationRow> {
         let is_settled = !read.admins(self.space)?.is_empty();
         let bad_code = || if is_settled { bad_code() } else { bad_first_code() };
         let now = self.now();
-        let is_good = |i: &Invitation| {
+        let is_good = |i: &InvitationRow| {
             let is_meant = i.name.as_deref().is_none_or(|meant| meant == name);
             i.space == self.space && i.used_at.is_none() && now < i.expires_at && is_meant
         };
@@ -253,12 +282,12 @@ impl LocalDesk {
         name: &str,
         passphrase: &str,
         from: &str,
-        way: LoginFor,
-    ) -> Result<Minted> {
+        way: LoginClient,
+    ) -> Result<IssuedToken> {
         // A name that no person can have is not counted, and not written anywhere.
         check_token_name(name).map_err(|_| bad_passphrase())?;
-        let actor = self.person(name, Proof::Passphrase);
-        self.guess(&actor, passphrase, Guess::LogIn { from }).map_err(|refused| {
+        let actor = self.person(name, IdentityProof::Passphrase);
+        self.guess(&actor, passphrase, PassphraseUse::LogIn { from }).map_err(|refused| {
             match refused.code() {
                 // The refusal does not reveal whether the name is known.
                 Code::Passphrase => bad_passphrase().into(),
@@ -267,50 +296,60 @@ impl LocalDesk {
         })?;
         let login = self.new_login(name, way);
         self.submit(&actor, move |batch| {
-            batch.about("person.logged_in", &batch.actor.name.clone(), None, "");
+            batch.set_audit_subject("person.logged_in", &batch.actor.name.clone(), None, "");
             login.write(batch)
         })
     }
 
     /// Logs in a person who signed with one of their passkeys.
-    pub fn log_in_by_touch(&self, passkey: &Passkey) -> Result<Minted> {
-        let actor = self.person(&passkey.name, Proof::Presence);
-        let (login, id) = (self.new_login(&passkey.name, LoginFor::Browser), passkey.id.clone());
+    pub fn log_in_by_touch(&self, passkey: &PasskeyRow) -> Result<IssuedToken> {
+        let actor = self.person(&passkey.name, IdentityProof::Presence);
+        let (login, id) = (self.new_login(&passkey.name, LoginClient::Browser), passkey.id.clone());
         self.submit(&actor, move |batch| {
             // The passkey may have been removed while the person signed.
             batch.write.passkey(batch.space, &id)?.ok_or_else(bad_passkey)?;
-            batch.about("person.logged_in", &batch.actor.name.clone(), None, "by passkey");
+            batch.set_audit_subject(
+                "person.logged_in",
+                &batch.actor.name.clone(),
+                None,
+                "by passkey",
+            );
             login.write(batch)
         })
     }
 
     /// Issues a code to a person at their own terminal that logs in a browser of theirs, once, within minutes.
-    pub fn give_entry(&self, actor: &Actor) -> Result<Invited> {
-        self.check(actor, Deed::Answer, "let a browser in")?;
-        let code = new_code(self.world.chance());
+    pub fn give_entry(&self, actor: &Actor) -> Result<InviteCode> {
+        self.check(actor, Permission::Answer, "let a browser in")?;
+        let code = new_code(self.world.random_u128());
         let (id, name) = (digest_of(&normal(&code)), actor.name.clone());
         let expires_at = self.submit(actor, move |batch| {
             let expires_at = batch.at.plus_micros(ENTRY_MICROS);
-            batch.about("person.entry_given", &name, None, "");
+            batch.set_audit_subject("person.entry_given", &name, None, "");
             let (id, name) = (id.clone(), name.clone());
             let (about, state) = (ENTRY.to_owned(), String::new());
-            let ceremony = Ceremony { id, name, about, state, expires_at };
+            let ceremony = ChallengeRow { id, name, about, state, expires_at };
             batch.write.begin_ceremony(batch.space, &ceremony, batch.at)?;
             Ok(expires_at)
         })?;
-        Ok(Invited { code, expires_at })
+        Ok(InviteCode { code, expires_at })
     }
 
     /// Logs in a browser by such a code. Its proof is a token only, since no passphrase was entered.
-    pub fn log_in_by_entry(&self, code: &str) -> Result<Minted> {
+    pub fn log_in_by_entry(&self, code: &str) -> Result<IssuedToken> {
         let (space, id) = (self.space, digest_of(&normal(code)));
         let found = self.store.write(move |write| write.take_ceremony(space, &id))?;
-        let is_good = |it: &Ceremony| it.about == ENTRY && self.now() < it.expires_at;
+        let is_good = |it: &ChallengeRow| it.about == ENTRY && self.now() < it.expires_at;
         let name = found.filter(is_good).ok_or_else(bad_code)?.name;
-        let actor = self.person(&name, Proof::Token);
-        let login = self.new_login(&name, LoginFor::Browser);
+        let actor = self.person(&name, IdentityProof::Token);
+        let login = self.new_login(&name, LoginClient::Browser);
         self.submit(&actor, move |batch| {
-            batch.about("person.logged_in", &batch.actor.name.clone(), None, "by a code");
+            batch.set_audit_subject(
+                "person.logged_in",
+                &batch.actor.name.clone(),
+                None,
+                "by a code",
+            );
             login.write_locked(batch)
         })
     }
@@ -321,14 +360,14 @@ impl LocalDesk {
             let found = batch.write.token_by_id(batch.space, id)?;
             let own = found.filter(|token| token.launcher == token.name);
             let Some(token) = own else { return Ok(()) };
-            batch.about("person.logged_out", &token.name, None, "");
+            batch.set_audit_subject("person.logged_out", &token.name, None, "");
             batch.revoke_token(&token)
         })
     }
 
     /// Checks a passphrase, with a backoff for the place at which it is guessed: a guess counts as wrong until it was
     /// right, so that many at once are no way around that.
-    pub(crate) fn guess(&self, actor: &Actor, given: &str, guess: Guess<'_>) -> Result<()> {
+    pub(crate) fn guess(&self, actor: &Actor, given: &str, guess: PassphraseUse<'_>) -> Result<()> {
         let (space, name) = (self.space, actor.name.clone());
         let (key, name_key) = guess.keys(&name);
         let (address_key, is_strangers) = (guess.address_key(), guess.address_key().is_some());
@@ -338,12 +377,14 @@ impl LocalDesk {
             // Before anything is kept for a name that a stranger may have made up.
             if let Some(key) = &address_key {
                 match guess_address(write.guesses(space, key)?.until, now) {
-                    Ok(until) => write.put_guesses(space, key, Guesses { failures: 0, until })?,
+                    Ok(until) => {
+                        write.put_guesses(space, key, FailedLogins { failures: 0, until })?
+                    }
                     Err(free_at) => return Ok(Err(too_many(now, free_at))),
                 }
             }
-            let before = |guesses: Guesses| match is_forgotten(guesses.until, now) {
-                true => Guesses::NONE,
+            let before = |guesses: FailedLogins| match is_forgotten(guesses.until, now) {
+                true => FailedLogins::NONE,
                 false => guesses,
             };
             let guesses = before(write.guesses(space, &place_key)?);
@@ -352,14 +393,16 @@ impl LocalDesk {
             }
             if let Some(key) = &name_key {
                 match guess_name(write.guesses(space, key)?.until, now) {
-                    Ok(until) => write.put_guesses(space, key, Guesses { failures: 0, until })?,
+                    Ok(until) => {
+                        write.put_guesses(space, key, FailedLogins { failures: 0, until })?
+                    }
                     Err(free_at) => return Ok(Err(too_many(now, free_at))),
                 }
             }
             write.forget_guesses(space, forgotten_before(now))?;
             let failures = guesses.failures.saturating_add(1);
             let until = now.plus_micros(pause_micros(failures));
-            write.put_guesses(space, &place_key, Guesses { failures, until })?;
+            write.put_guesses(space, &place_key, FailedLogins { failures, until })?;
             Ok(Ok(write.passphrase(space, &name)?))
         })?;
         let stored = stored.inspect_err(|refusal| self.note_refusal(actor, refusal))?;
@@ -371,7 +414,7 @@ impl LocalDesk {
         let hash = PasswordHash::new(hash).map_err(|e| unhashed(&e))?;
         let is_right = Argon2::default().verify_password(given.as_bytes(), &hash).is_ok();
         if is_right && stored.is_some() {
-            self.store.write(move |write| write.put_guesses(space, &key, Guesses::NONE))?;
+            self.store.write(move |write| write.put_guesses(space, &key, FailedLogins::NONE))?;
             return Ok(());
         }
         let refusal = match stored {
@@ -392,7 +435,7 @@ impl LocalDesk {
     }
 
     /// Returns the people who were admitted, by name.
-    pub fn people(&self) -> Result<Vec<Known>> {
+    pub fn people(&self) -> Result<Vec<SpaceMember>> {
         self.read(|read| Ok(read.people(self.space, PEOPLE_MAX)?))
     }
 
@@ -406,7 +449,7 @@ impl LocalDesk {
     }
 
     /// Returns the people who only have a token, by name, with the time of their first one.
-    pub fn people_by_token(&self) -> Result<Vec<Known>> {
+    pub fn people_by_token(&self) -> Result<Vec<SpaceMember>> {
         let now = self.now();
         self.read(|read| {
             let known = read.people(self.space, PEOPLE_MAX)?;
@@ -418,17 +461,17 @@ impl LocalDesk {
                     *since = token.created_at.min(*since);
                 }
             }
-            let known = |(name, joined_at)| Known { name, is_admin: false, joined_at };
+            let known = |(name, joined_at)| SpaceMember { name, is_admin: false, joined_at };
             Ok(found.into_iter().map(known).collect())
         })
     }
 
     /// Removes a person: their credentials are revoked at once, and so are those that they created for others, except
     /// those of running agents. Their records stay.
-    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<Dismissed> {
+    pub fn dismiss_person(&self, actor: &Actor, name: &str) -> Result<DismissalReport> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Govern, "send people away")?;
+            batch.actor.check(Permission::Govern, "send people away")?;
             if batch.write.admins(batch.space)? == [name.as_str()] {
                 let message = format!("{name} is the only one who looks after the space");
                 return Err(Refusal::new(Code::WrongState, message)
@@ -438,13 +481,14 @@ impl LocalDesk {
             if !batch.desk.names(batch.write)?.is_person(&name) {
                 return Err(not_found("person", &name).into());
             }
-            batch.about("person.dismissed", &name, None, "");
+            batch.set_audit_subject("person.dismissed", &name, None, "");
             batch.end_absence(&name)?;
-            let mut came = Dismissed { named_in: batch.naming(&name)?, ..Dismissed::default() };
+            let mut came =
+                DismissalReport { named_in: batch.naming(&name)?, ..DismissalReport::default() };
             batch.drop_person(&name)?;
             batch.end_tokens_made_by(&name, &mut came)?;
             let (kind, body) = (SettingKind::Dismissed, Some("{}".to_owned()));
-            batch.set(&[Change { kind, name: name.clone(), body }])?;
+            batch.set(&[SettingChange { kind, name: name.clone(), body }])?;
             batch.drop_votes_of(&name)?;
             came.gates = batch.left_alone_by(&name)?;
             Ok(came)
@@ -456,14 +500,14 @@ impl LocalDesk {
         Ok(self.people()?.iter().any(|known| known.is_admin))
     }
 
-    fn person(&self, name: &str, proof: Proof) -> Actor {
-        Actor::new(Role::Human, name, proof, self.level(), Door::Http)
+    fn person(&self, name: &str, proof: IdentityProof) -> Actor {
+        Actor::new(Role::Human, name, proof, self.level(), EntryPoint::Http)
     }
 
-    fn new_login(&self, name: &str, way: LoginFor) -> NewLogin {
+    fn new_login(&self, name: &str, way: LoginClient) -> NewLogin {
         let (secret, word) = match way {
-            LoginFor::Program => (new_secret(&self.world, Role::Human), None),
-            LoginFor::Browser => {
+            LoginClient::Program => (new_secret(&self.world, Role::Human), None),
+            LoginClient::Browser => {
                 let word = secret_beginning(&self.world, "");
                 (new_browser_secret(&self.world), Some(word))
             }
@@ -477,20 +521,20 @@ impl LocalDesk {
     }
 }
 
-impl Batch<'_, '_> {
+impl WriteBatch<'_, '_> {
     /// Allows a removed person to return.
     fn welcome(&mut self, name: &str) -> Result<()> {
         let kind = SettingKind::Dismissed;
         if ledger::setting(self.write, self.space, kind, name)?.is_some() {
-            self.set(&[Change { kind, name: name.to_owned(), body: None }])?;
+            self.set(&[SettingChange { kind, name: name.to_owned(), body: None }])?;
         }
         Ok(())
     }
 
     /// Revokes the tokens that a person created for others, and those that were created with them in turn.
-    fn end_tokens_made_by(&mut self, name: &str, came: &mut Dismissed) -> Result<()> {
+    fn end_tokens_made_by(&mut self, name: &str, came: &mut DismissalReport) -> Result<()> {
         let rules = self.desk.rules(self.write)?;
-        let stationed = rules.of::<Stationed>(SettingKind::Station);
+        let stationed = rules.of::<RunningAgent>(SettingKind::Station);
         let mut makers = vec![name.to_owned()];
         while let Some(maker) = makers.pop() {
             let (made, now) = (self.write.tokens_made_by(self.space, &maker)?, self.at);
@@ -501,7 +545,12 @@ impl Batch<'_, '_> {
                     came.kept.push(words);
                     continue;
                 }
-                self.about("token.revoked", &token.handle, None, &format!("{name} was sent away"));
+                self.set_audit_subject(
+                    "token.revoked",
+                    &token.handle,
+                    None,
+                    &format!("{name} was sent away"),
+                );
                 self.revoke_token(&token)?;
                 came.ended.push(words);
                 if token.role == Role::Admin && !self.has_admin_token(&token.name)? {
@@ -517,9 +566,9 @@ impl Batch<'_, '_> {
         Ok(all.iter().any(|token| token.role == Role::Admin && is_good(token, self.at)))
     }
 
-    fn is_at_work(&mut self, token: &Token) -> Result<bool> {
+    fn is_at_work(&mut self, token: &TokenRow) -> Result<bool> {
         let Some(run) = token.run else { return Ok(false) };
-        Ok(self.write.run(run)?.is_some_and(|(run, _)| run.state == State::Running))
+        Ok(self.write.run(run)?.is_some_and(|(run, _)| run.state == RunState::Running))
     }
 
     /// Returns the groups and policies that contain a name.
@@ -539,7 +588,7 @@ impl Batch<'_, '_> {
         loop {
             let page = self.write.gates(self.space, &filter)?;
             for gate in page.items.iter().filter(|gate| gate.holds_voice_of(name)) {
-                self.on_gate(gate.opened.id, &Command::DropVotes { of: name.to_owned() })?;
+                self.on_gate(gate.opened.id, &GateCommand::DropVotes { of: name.to_owned() })?;
             }
             filter.after = page.items.last().map(|gate| gate.opened.id);
             if !page.more || filter.after.is_none() {
@@ -560,7 +609,7 @@ impl Batch<'_, '_> {
 }
 
 /// True if a credential is valid now.
-pub(crate) fn is_good(token: &Token, now: Timestamp) -> bool {
+pub(crate) fn is_good(token: &TokenRow, now: Timestamp) -> bool {
     token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end)
 }
 
@@ -571,7 +620,7 @@ fn word_place(token: TokenId, word: &str) -> String {
 
 /// The kind of client that logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoginFor {
+pub enum LoginClient {
     /// A program of the person.
     Program,
     /// A browser: its credential is in a cookie, and needs a CSRF token for writes.
@@ -589,18 +638,19 @@ struct NewLogin {
 
 impl NewLogin {
     /// Stores the login and unlocks it: the proof that was just given counts for some minutes.
-    fn write(&self, batch: &mut Batch<'_, '_>) -> Result<Minted> {
+    fn write(&self, batch: &mut WriteBatch<'_, '_>) -> Result<IssuedToken> {
         let written = self.write_locked(batch)?;
-        let (place, until) = (crate::remote::place(self.id), crate::identity::unlocked(batch.at));
+        let (place, until) =
+            (crate::remote::place(self.id), crate::credentials::unlocked(batch.at));
         batch.write.put_unlock(batch.space, &self.name, &place, until)?;
         Ok(written)
     }
 
-    fn write_locked(&self, batch: &mut Batch<'_, '_>) -> Result<Minted> {
-        let token = Token {
+    fn write_locked(&self, batch: &mut WriteBatch<'_, '_>) -> Result<IssuedToken> {
+        let token = TokenRow {
             id: self.id,
             space: batch.space,
-            handle: batch.free_handle(Handles::Tokens, |len| self.id.handle(len))?,
+            handle: batch.free_handle(HandleTable::Tokens, |len| self.id.handle(len))?,
             hash: digest_of(&self.secret),
             role: Role::Human,
             name: self.name.clone(),
@@ -617,7 +667,7 @@ impl NewLogin {
             let place = word_place(self.id, word);
             batch.write.put_unlock(batch.space, &self.name, &place, until)?;
         }
-        Ok(Minted { token, secret: self.secret.clone(), word: self.word.clone() })
+        Ok(IssuedToken { token, secret: self.secret.clone(), word: self.word.clone() })
     }
 }
 
@@ -673,7 +723,7 @@ pub fn bad_passphrase() -> Refusal {
 
 /// The purpose of a passphrase that is typed. Wrong guesses count against the place that it names.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Guess<'a> {
+pub(crate) enum PassphraseUse<'a> {
     /// To log in, by an unauthenticated client at this address.
     LogIn {
         /// The address, as far as it is known.
@@ -685,12 +735,12 @@ pub(crate) enum Guess<'a> {
     Change,
 }
 
-impl Guess<'_> {
+impl PassphraseUse<'_> {
     /// The key under which guesses from this address count, whatever the names.
     fn address_key(self) -> Option<String> {
         match self {
-            Guess::LogIn { from } => Some(format!("address {from}")),
-            Guess::Unlock { .. } | Guess::Change => None,
+            PassphraseUse::LogIn { from } => Some(format!("address {from}")),
+            PassphraseUse::Unlock { .. } | PassphraseUse::Change => None,
         }
     }
 
@@ -698,9 +748,11 @@ impl Guess<'_> {
     /// word in front keeps one purpose from passing for another.
     fn keys(self, name: &str) -> (String, Option<String>) {
         match self {
-            Guess::LogIn { from } => (format!("from {from} {name}"), Some(format!("in {name}"))),
-            Guess::Unlock { place } => (format!("at {place} {name}"), None),
-            Guess::Change => (format!("change {name}"), None),
+            PassphraseUse::LogIn { from } => {
+                (format!("from {from} {name}"), Some(format!("in {name}")))
+            }
+            PassphraseUse::Unlock { place } => (format!("at {place} {name}"), None),
+            PassphraseUse::Change => (format!("change {name}"), None),
         }
     }
 }
@@ -720,22 +772,22 @@ mod tests {
     fn guesses_at_one_place_count_at_no_other() {
         let place = "34816:7:42";
         let all = [
-            Guess::LogIn { from: "10.0.0.1" }.keys("ann"),
-            Guess::LogIn { from: "10.0.0.2" }.keys("ann"),
+            PassphraseUse::LogIn { from: "10.0.0.1" }.keys("ann"),
+            PassphraseUse::LogIn { from: "10.0.0.2" }.keys("ann"),
             // A name that a stranger makes up to hit the place of another.
-            Guess::LogIn { from: "10.0.0.1" }.keys(&format!("at {place} ann")),
-            Guess::Unlock { place }.keys("ann"),
-            Guess::Unlock { place: "token/01J" }.keys("ann"),
-            Guess::Change.keys("ann"),
+            PassphraseUse::LogIn { from: "10.0.0.1" }.keys(&format!("at {place} ann")),
+            PassphraseUse::Unlock { place }.keys("ann"),
+            PassphraseUse::Unlock { place: "token/01J" }.keys("ann"),
+            PassphraseUse::Change.keys("ann"),
         ];
         let places: BTreeSet<_> = all.iter().map(|(place, _)| place).collect();
         assert_eq!(places.len(), all.len());
         let names: BTreeSet<_> = all.iter().filter_map(|(_, name)| name.as_ref()).collect();
         assert_eq!(names.len(), 2, "one for each name");
         assert!(places.is_disjoint(&names));
-        let address = Guess::LogIn { from: "10.0.0.1" }.address_key().unwrap_or_default();
+        let address = PassphraseUse::LogIn { from: "10.0.0.1" }.address_key().unwrap_or_default();
         assert!(!places.contains(&address) && !names.contains(&address));
-        assert_eq!(Guess::Unlock { place }.address_key(), None);
+        assert_eq!(PassphraseUse::Unlock { place }.address_key(), None);
     }
 
     #[test]

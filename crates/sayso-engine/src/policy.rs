@@ -1,23 +1,23 @@
 //! Policy decisions at the desk: rules on requests, holds actions until a person approves, and applies standing
 //! approvals. Every interface writes through the desk, so the policy applies to all of them.
 
-use crate::batch::Batch;
-use crate::gates::{self, Ask};
-use crate::settings::{Change, Rules, SettingKind};
+use crate::gates::{self, NewGate};
+use crate::settings::{SettingChange, SettingKind, SpaceSettings};
+use crate::write_batch::WriteBatch;
 use crate::{Calendar, Error, LocalDesk, Person, Result, messages, tasks};
-use sayso_core::gate::{Card, Command, Fact, Gate, Held};
+use sayso_core::gate::{Card, CardFact, DeferredAction, Gate, GateCommand};
 use sayso_core::run::Run;
-use sayso_core::task::{self, Edit, Status, Task};
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::task::{self, Task, TaskEdit, TaskStatus};
+use sayso_core::text::{sanitize_line, shorten};
 use sayso_core::{
-    Actor, Approvers, Code, Deed, Digest, Door, GateId, Kind, Outcome, Refusal, Risk, Role, Shape,
-    SpaceId, TaskId, Timestamp, Verdict,
+    Actor, AnswerShape, Approvers, Code, Digest, EntryPoint, GateId, GateKind, Permission, Refusal,
+    Risk, Role, SpaceId, TaskId, TaskOutcome, Timestamp, Verdict,
 };
 use sayso_policy::{
-    Agent, Counts, Demands, Effect, Explanation, History, Report, Request, Ruling, Subject,
-    Transition,
+    AgentHistory, AnswerCounts, AskDemands, PolicyEffect, PolicyRequest, ReportedResult,
+    RequestedAction, RequestingAgent, Ruling, RulingExplanation, StatusTransition,
 };
-use sayso_store::{GateFilter, Read, RequestRow, Tally, Write};
+use sayso_store::{GateFilter, ReadTransaction, RequestCounts, RequestRow, WriteTransaction};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -34,11 +34,11 @@ const HOUR: i64 = 3_600_000_000;
 
 /// An entry of the request log: a request that the policy judged, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RequestLogEntry {
     /// The id; that of the gate, if one was opened for the request.
     pub id: String,
     pub at: Timestamp,
-    pub request: Request,
+    pub request: PolicyRequest,
     /// The effect that the policy decided.
     pub effect: String,
     /// The rules that decided.
@@ -49,8 +49,8 @@ pub struct Recorded {
 
 /// The stored form of an entry of the request log.
 #[derive(Serialize, Deserialize)]
-struct Record {
-    request: Request,
+struct StoredRequest {
+    request: PolicyRequest,
     #[serde(default)]
     rules: Vec<String>,
     policy: Option<Digest>,
@@ -59,7 +59,7 @@ struct Record {
 /// The requests that a standing approval applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ApprovalScope {
     /// Those of the same agent on the same task.
     Task,
     /// Those of the same agent.
@@ -70,12 +70,12 @@ pub enum Scope {
 
 /// A standing approval: it approves the same request again until it expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remembered {
+pub struct StandingApproval {
     /// The request in one line.
     pub request: String,
     /// The digest of the approved request, which must match exactly.
     pub digest: Digest,
-    pub scope: Scope,
+    pub scope: ApprovalScope,
     /// The agent that asked.
     pub agent: String,
     /// The task of the request.
@@ -86,24 +86,24 @@ pub struct Remembered {
 }
 
 /// A task move that needs an approval first.
-pub(crate) struct Hold {
+pub(crate) struct PendingApproval {
     task: TaskId,
     handle: String,
-    from: Status,
-    to: Status,
+    from: TaskStatus,
+    to: TaskStatus,
     reason: String,
     ruling: Ruling,
 }
 
-impl Hold {
+impl PendingApproval {
     /// Opens a gate about the move in place of the batch that was aborted. Nothing of that batch has been written.
     pub(crate) fn open(
         self,
         desk: &LocalDesk,
         actor: &Actor,
-        write: &mut Write<'_>,
+        write: &mut WriteTransaction<'_>,
     ) -> sayso_store::Result<std::result::Result<(), Refusal>> {
-        let mut batch = Batch::begin(desk, actor, write)?;
+        let mut batch = WriteBatch::begin(desk, actor, write)?;
         match self.gate(&mut batch) {
             Ok(gate) => {
                 batch.commit()?;
@@ -114,8 +114,8 @@ impl Hold {
         }
     }
 
-    fn held(&self) -> Held {
-        Held::Move {
+    fn held(&self) -> DeferredAction {
+        DeferredAction::Move {
             task: self.task,
             handle: self.handle.clone(),
             from: self.from,
@@ -125,23 +125,23 @@ impl Hold {
     }
 
     /// Returns the gate about this move: the one that is open already, or a new one.
-    fn gate(&self, batch: &mut Batch<'_, '_>) -> Result<Gate> {
+    fn gate(&self, batch: &mut WriteBatch<'_, '_>) -> Result<Gate> {
         if let Some(gate) = batch.gate_about_move(self.task, self.to)? {
             return Ok(gate);
         }
         let (handle, from, to) = (&self.handle, self.from, self.to);
         let title = batch.task(self.task)?.map(|task| task.title.clone()).unwrap_or_default();
-        let short = shorten(&harmless_line(&title), TITLE_CHARS_MAX);
+        let short = shorten(&sanitize_line(&title), TITLE_CHARS_MAX);
         let mut facts = vec![fact("task", &title), fact("move", &format!("{from} -> {to}"))];
-        facts.extend(because(&self.ruling));
+        facts.extend(reason_fact(&self.ruling));
         let card = Card {
             question: format!("May {handle} ({short}) move from {from} to {to}?"),
             narrative: self.reason.clone(),
             facts,
-            shape: Shape::Verdict,
+            shape: AnswerShape::Verdict,
         };
         let id = batch.desk.new_gate_id();
-        let mut ask = Ask::ruled(id, Kind::Transition, Some(self.task), card, &self.ruling);
+        let mut ask = NewGate::ruled(id, GateKind::Transition, Some(self.task), card, &self.ruling);
         ask.held = Some(self.held());
         let gate = gates::open(batch, &ask)?;
         let subject = transition(self.from, self.to);
@@ -158,25 +158,27 @@ pub(crate) fn is_held(gate: &Gate) -> Refusal {
     let because = gate.card.facts.iter().find(|fact| fact.name == POLICY);
     let why = because.and_then(|fact| fact.value.as_str()).unwrap_or_default();
     let what = match &gate.opened.held {
-        Some(Held::Move { handle, from, to, .. }) => {
+        Some(DeferredAction::Move { handle, from, to, .. }) => {
             format!("task {handle} may move from {from} to {to}")
         }
-        Some(Held::Lifecycle { action, agent }) => format!("{action} of {agent} may happen"),
-        Some(Held::Call { .. }) | None => "it may happen".into(),
+        Some(DeferredAction::Lifecycle { action, agent }) => {
+            format!("{action} of {agent} may happen")
+        }
+        Some(DeferredAction::Call { .. }) | None => "it may happen".into(),
     };
     let message = format!("{what} when {who} has approved gate {}. {why}", gate.handle());
     Refusal::new(Code::Held, message.trim_end())
         .hint(format!("go on with other work; you are told. See: sayso show {}", gate.handle()))
 }
 
-impl Batch<'_, '_> {
+impl WriteBatch<'_, '_> {
     /// Returns the open gate about a move of a task.
-    fn gate_about_move(&mut self, task: TaskId, wanted: Status) -> Result<Option<Gate>> {
+    fn gate_about_move(&mut self, task: TaskId, wanted: TaskStatus) -> Result<Option<Gate>> {
         let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
         let asked = self.write.gates(self.space, &filter)?.items;
         let is_it = |gate: &Gate| match &gate.opened.held {
-            Some(Held::Move { to, .. }) => gate.is_open() && *to == wanted,
-            Some(Held::Lifecycle { .. } | Held::Call { .. }) | None => false,
+            Some(DeferredAction::Move { to, .. }) => gate.is_open() && *to == wanted,
+            Some(DeferredAction::Lifecycle { .. } | DeferredAction::Call { .. }) | None => false,
         };
         Ok(asked.into_iter().find(is_it))
     }
@@ -185,7 +187,7 @@ impl Batch<'_, '_> {
     pub(crate) fn or_held(
         &mut self,
         id: TaskId,
-        command: &task::Command,
+        command: &task::TaskCommand,
         refusal: Refusal,
     ) -> Result<Refusal> {
         let Some(to) = target(command).filter(|_| is_governed(self.actor)) else {
@@ -201,9 +203,9 @@ impl Batch<'_, '_> {
     pub(crate) fn rule_on_move(
         &mut self,
         id: TaskId,
-        command: &task::Command,
-        from: Status,
-        to: Status,
+        command: &task::TaskCommand,
+        from: TaskStatus,
+        to: TaskStatus,
     ) -> Result<()> {
         if target(command).is_none() || self.is_approved || !is_governed(self.actor) {
             return Ok(());
@@ -211,17 +213,17 @@ impl Batch<'_, '_> {
         let request = self.request(transition(from, to), Some((id, Some(from))))?;
         let ruling = self.rule(&request)?;
         match ruling.effect {
-            Effect::Allow => {
+            PolicyEffect::Allow => {
                 let name = format!("{}/{from}/{to}/{}", self.at.as_micros(), id);
                 let row = self.row(&name, &request, &ruling)?;
                 self.requests.push(row);
                 Ok(())
             }
-            Effect::Deny => self.deny(&request, &ruling),
-            Effect::Ask => {
+            PolicyEffect::Deny => self.deny(&request, &ruling),
+            PolicyEffect::Ask => {
                 let handle = self.task(id)?.map(|task| task.handle.clone()).unwrap_or_default();
                 let reason = reason_of(command).to_owned();
-                self.hold = Some(Hold { task: id, handle, from, to, reason, ruling });
+                self.hold = Some(PendingApproval { task: id, handle, from, to, reason, ruling });
                 Err(Refusal::new(Code::Held, "a person is asked first").into())
             }
         }
@@ -234,10 +236,10 @@ impl Batch<'_, '_> {
         task: TaskId,
         confidence: Option<u8>,
     ) -> Result<Ruling> {
-        let from = self.task(task)?.map_or(Status::InProgress, |task| task.status);
-        let report = Report { outcome: "completed".into(), confidence };
+        let from = self.task(task)?.map_or(TaskStatus::InProgress, |task| task.status);
+        let report = ReportedResult { outcome: "completed".into(), confidence };
         let mut ruled = vec![];
-        for subject in [Subject::Result(report), transition(from, Status::Closed)] {
+        for subject in [RequestedAction::Result(report), transition(from, TaskStatus::Closed)] {
             let request = self.request(subject, Some((task, Some(from))))?;
             ruled.push(self.rule(&request)?);
             let name = format!("{}/{}", self.at.as_micros(), self.desk.new_gate_id());
@@ -248,24 +250,26 @@ impl Batch<'_, '_> {
     }
 
     /// Returns the demands of a question, with those of the policy added: approvers, proof and deadline.
-    pub(crate) fn rule_on_ask(&mut self, ask: &Ask) -> Result<Demands> {
-        let subject =
-            Subject::Ask(sayso_policy::Ask { kind: ask.kind, question: ask.card.question.clone() });
+    pub(crate) fn rule_on_ask(&mut self, ask: &NewGate) -> Result<AskDemands> {
+        let subject = RequestedAction::Ask(sayso_policy::AskedQuestion {
+            kind: ask.kind,
+            question: ask.card.question.clone(),
+        });
         let request = self.request(subject, ask.task.map(|task| (task, None)))?;
         let mut ruling = self.rule(&request)?;
-        if ruling.effect == Effect::Deny {
+        if ruling.effect == PolicyEffect::Deny {
             return self.deny(&request, &ruling);
         }
         // If the question comes from a rule, the default for questions without a rule adds nothing.
         let is_said = !ask.is_ruled || ruling.because.iter().any(|b| b.rule.is_some());
         let mut demands = match ruling.demands.as_ref().filter(|_| is_said) {
-            Some(demands) => with(&ask.demands, demands),
+            Some(demands) => merge_demands(&ask.demands, demands),
             None => ask.demands.clone(),
         };
         if let Some(closing) = self.rule_on_what_a_yes_does(ask)? {
-            demands = with(&demands, &closing);
+            demands = merge_demands(&demands, &closing);
         }
-        ruling.effect = Effect::Ask;
+        ruling.effect = PolicyEffect::Ask;
         let row = self.row(&ask.id.to_string(), &request, &ruling)?;
         self.requests.push(row);
         Ok(demands)
@@ -273,23 +277,23 @@ impl Batch<'_, '_> {
 
     /// Rules on closing the task if the approval of a program's question would close it, and returns the demands of
     /// that: a program must not bypass the policy by asking the question itself.
-    fn rule_on_what_a_yes_does(&mut self, ask: &Ask) -> Result<Option<Demands>> {
-        let closes = ask.kind.outcome(Verdict::Approved) == Outcome::Done;
-        let is_program = !self.actor.may(Deed::Answer);
+    fn rule_on_what_a_yes_does(&mut self, ask: &NewGate) -> Result<Option<AskDemands>> {
+        let closes = ask.kind.outcome(Verdict::Approved) == TaskOutcome::Done;
+        let is_program = !self.actor.may(Permission::Answer);
         let Some(task) = ask.task.filter(|_| closes && is_program) else { return Ok(None) };
-        let from = self.task(task)?.map_or(Status::Open, |task| task.status);
-        let request = self.request(transition(from, Status::Closed), Some((task, None)))?;
+        let from = self.task(task)?.map_or(TaskStatus::Open, |task| task.status);
+        let request = self.request(transition(from, TaskStatus::Closed), Some((task, None)))?;
         let ruling = self.rule(&request)?;
         match ruling.effect {
-            Effect::Allow => Ok(None),
-            Effect::Ask => Ok(ruling.demands),
-            Effect::Deny => self.deny(&request, &ruling),
+            PolicyEffect::Allow => Ok(None),
+            PolicyEffect::Ask => Ok(ruling.demands),
+            PolicyEffect::Deny => self.deny(&request, &ruling),
         }
     }
 
     /// Checks that an agent may make an edit. It may not change fields that rules match on, such as labels and
     /// priority, since it could escape a rule that way. And a task stays unchanged while a person is asked about it.
-    pub(crate) fn check_may_edit(&mut self, id: TaskId, edit: &Edit) -> Result<()> {
+    pub(crate) fn check_may_edit(&mut self, id: TaskId, edit: &TaskEdit) -> Result<()> {
         if self.actor.role != Role::Agent {
             return Ok(());
         }
@@ -323,17 +327,17 @@ impl Batch<'_, '_> {
     pub(crate) fn is_denied_by_now(&mut self, gate: &Gate) -> Result<bool> {
         let request = self.write.request(&gate.opened.id.to_string())?.and_then(recorded);
         let ruling = request.map(|row| self.rule(&row.request)).transpose()?;
-        Ok(ruling.is_some_and(|ruling| ruling.effect == Effect::Deny))
+        Ok(ruling.is_some_and(|ruling| ruling.effect == PolicyEffect::Deny))
     }
 
     /// Returns the ruling on a request. A standing approval replaces the effect `Ask`, never `Deny`.
-    pub(crate) fn rule(&mut self, request: &Request) -> Result<Ruling> {
+    pub(crate) fn rule(&mut self, request: &PolicyRequest) -> Result<Ruling> {
         let rules = self.desk.rules(self.write)?;
         let mut ruling = rules.policies.ruling(request);
         let is_askable = ruling.demands.as_ref().is_some_and(may_be_remembered);
         let Actor { name, task, .. } = self.actor;
         if is_askable && let Some(remembered) = remembered(&rules, request, name, *task, self.at) {
-            ruling.effect = Effect::Allow;
+            ruling.effect = PolicyEffect::Allow;
             ruling.demands = None;
             for because in &mut ruling.because {
                 because.note = Some(format!("{} approved the same before", remembered.by));
@@ -342,7 +346,7 @@ impl Batch<'_, '_> {
         Ok(ruling)
     }
 
-    pub(crate) fn deny<T>(&mut self, request: &Request, ruling: &Ruling) -> Result<T> {
+    pub(crate) fn deny<T>(&mut self, request: &PolicyRequest, ruling: &Ruling) -> Result<T> {
         let name = format!("{}/{}", self.at.as_micros(), self.desk.new_gate_id());
         self.denied = Some(self.row(&name, request, ruling)?);
         let (what, why) = (request.in_words(), ruling.reason());
@@ -355,12 +359,15 @@ impl Batch<'_, '_> {
     /// Builds a request for the policy, with every value that rules can match on.
     pub(crate) fn request(
         &mut self,
-        subject: Subject,
-        task: Option<(TaskId, Option<Status>)>,
-    ) -> Result<Request> {
+        subject: RequestedAction,
+        task: Option<(TaskId, Option<TaskStatus>)>,
+    ) -> Result<PolicyRequest> {
         let (actor, at) = (self.actor, self.at);
         let rules = self.desk.rules(self.write)?;
-        let mut agent = Agent { launcher: actor.launcher.clone(), ..Agent::named(&actor.name) };
+        let mut agent = RequestingAgent {
+            launcher: actor.launcher.clone(),
+            ..RequestingAgent::named(&actor.name)
+        };
         let mut about = None;
         if let Some((id, status)) = task
             && let Some(task) = self.task(id)?.cloned()
@@ -370,7 +377,7 @@ impl Batch<'_, '_> {
                 None => None,
             };
             agent.role = role_of(&task).into();
-            about = Some(sayso_policy::Task {
+            about = Some(sayso_policy::RequestTask {
                 handle: task.handle.clone(),
                 labels: task.labels.iter().cloned().collect(),
                 priority: task.priority,
@@ -381,23 +388,23 @@ impl Batch<'_, '_> {
         }
         // Without a policy, time and history are not needed.
         let (time, history) = match rules.policies.is_empty() {
-            true => (None, History::default()),
+            true => (None, AgentHistory::default()),
             false => {
                 let past = history(self.write, self.space, &actor.name, at)?;
                 (Some(rules.calendar().time(at)), past)
             }
         };
-        Ok(Request { subject, agent, task: about, time, history })
+        Ok(PolicyRequest { subject, agent, task: about, time, history })
     }
 
     pub(crate) fn row(
         &mut self,
         id: &str,
-        request: &Request,
+        request: &PolicyRequest,
         ruling: &Ruling,
     ) -> Result<RequestRow> {
         let policies = self.desk.rules(self.write)?.policies.clone();
-        let record = Record {
+        let record = StoredRequest {
             request: request.clone(),
             rules: ruling.because.iter().filter_map(|because| because.rule.clone()).collect(),
             policy: (!policies.is_empty()).then(|| policies.digest().clone()),
@@ -415,7 +422,7 @@ impl Batch<'_, '_> {
     }
 }
 
-impl Rules {
+impl SpaceSettings {
     /// Returns the calendar of the approver, if it is a single person who has one, or that of the space.
     pub(crate) fn calendar_for(&self, approvers: &Approvers) -> Calendar {
         let own = match approvers {
@@ -438,20 +445,24 @@ impl Rules {
 impl LocalDesk {
     /// Explains the ruling on a request, with the standing approval that would apply. Values that the request leaves
     /// out are filled in: the time of the space's calendar, and the agent's history.
-    pub fn explain(&self, mut request: Request) -> Result<(Explanation, Option<Remembered>)> {
+    pub fn explain(
+        &self,
+        mut request: PolicyRequest,
+    ) -> Result<(RulingExplanation, Option<StandingApproval>)> {
         let now = self.now();
         self.read(|read| {
             let rules = self.rules(read)?;
             request.time.get_or_insert_with(|| rules.calendar().time(now));
-            if request.history == History::default() {
+            if request.history == AgentHistory::default() {
                 request.history = history(read, self.space, &request.agent.name, now)?;
             }
             let explained = rules.policies.explain(&request);
             let is_askable = explained.ruling.demands.as_ref().is_some_and(may_be_remembered);
             let covered = remembered(&rules, &request, &request.agent.name, None, now);
             // The policy is visible to the agents it governs; approvals of other agents are not.
-            let is_known =
-                |it: &Remembered| self.limited_reader().is_none_or(|actor| it.agent == actor.name);
+            let is_known = |it: &StandingApproval| {
+                self.limited_reader().is_none_or(|actor| it.agent == actor.name)
+            };
             Ok((explained, covered.filter(|_| is_askable).filter(is_known)))
         })
     }
@@ -461,10 +472,10 @@ impl LocalDesk {
         &self,
         actor: &Actor,
         since: Timestamp,
-        after: Option<&Recorded>,
+        after: Option<&RequestLogEntry>,
         limit: usize,
-    ) -> Result<sayso_store::Page<Recorded>> {
-        self.check(actor, Deed::Read, "read what others wanted to do")?;
+    ) -> Result<sayso_store::ListPage<RequestLogEntry>> {
+        self.check(actor, Permission::Read, "read what others wanted to do")?;
         let after = after.map(|last| RequestRow {
             id: last.id.clone(),
             at: last.at,
@@ -476,7 +487,7 @@ impl LocalDesk {
         let page =
             self.read(|read| Ok(read.requests(self.space, since, after.as_ref(), limit)?))?;
         let items = page.items.into_iter().filter_map(recorded).collect();
-        Ok(sayso_store::Page { items, more: page.more })
+        Ok(sayso_store::ListPage { items, more: page.more })
     }
 
     /// Rules on work that an agent reports as complete: on the result, and on closing its task. The stricter effect
@@ -497,18 +508,22 @@ impl LocalDesk {
         &self,
         actor: &Actor,
         gate: GateId,
-        scope: Scope,
+        scope: ApprovalScope,
         until: Timestamp,
-    ) -> Result<Remembered> {
+    ) -> Result<StandingApproval> {
         self.check_sees(actor, gate)?;
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Answer, "let a decision be remembered")?;
+            batch.actor.check(Permission::Answer, "let a decision be remembered")?;
             let found = batch.gate(gate)?.cloned();
-            let found = found.ok_or_else(|| crate::batch::not_found("gate", &gate))?;
+            let found = found.ok_or_else(|| crate::write_batch::not_found("gate", &gate))?;
             let (name, remembered) = to_remember(batch, &found, scope, until)?;
             let body = serde_json::to_string(&remembered)
                 .map_err(|e| sayso_store::Error::Other(e.to_string()))?;
-            batch.set(&[Change { kind: SettingKind::Remembered, name, body: Some(body) }])?;
+            batch.set(&[SettingChange {
+                kind: SettingKind::Remembered,
+                name,
+                body: Some(body),
+            }])?;
             Ok(remembered)
         })
     }
@@ -519,10 +534,10 @@ impl LocalDesk {
     }
 
     /// Returns the standing approvals that have not expired, by gate.
-    pub fn remembered(&self) -> Result<Vec<(String, Remembered)>> {
+    pub fn remembered(&self) -> Result<Vec<(String, StandingApproval)>> {
         self.check_reader("read what was remembered")?;
         let rules = self.read(|read| self.rules(read))?;
-        let all = rules.of::<Remembered>(SettingKind::Remembered).into_iter();
+        let all = rules.of::<StandingApproval>(SettingKind::Remembered).into_iter();
         let now = self.now();
         Ok(all.filter(|(_, r)| r.until > now).map(|(name, r)| (name.to_owned(), r)).collect())
     }
@@ -531,10 +546,11 @@ impl LocalDesk {
     pub fn forget(&self, actor: &Actor, name: &str) -> Result<()> {
         let name = name.to_owned();
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Govern, "let a decision be forgotten")?;
-            let change = Change { kind: SettingKind::Remembered, name: name.clone(), body: None };
+            batch.actor.check(Permission::Govern, "let a decision be forgotten")?;
+            let change =
+                SettingChange { kind: SettingKind::Remembered, name: name.clone(), body: None };
             match batch.set(&[change])? {
-                0 => Err(crate::batch::not_found("remembered decision", &name).into()),
+                0 => Err(crate::write_batch::not_found("remembered decision", &name).into()),
                 _ => Ok(()),
             }
         })
@@ -542,7 +558,7 @@ impl LocalDesk {
 }
 
 fn strictest(ruled: Vec<Ruling>) -> Ruling {
-    let effect = ruled.iter().map(|ruling| ruling.effect).max().unwrap_or(Effect::Ask);
+    let effect = ruled.iter().map(|ruling| ruling.effect).max().unwrap_or(PolicyEffect::Ask);
     let mut all = Ruling { effect, demands: None, because: vec![] };
     for ruling in ruled.into_iter().filter(|ruling| ruling.effect == effect) {
         all.demands = match (all.demands, ruling.demands) {
@@ -555,12 +571,12 @@ fn strictest(ruled: Vec<Ruling>) -> Ruling {
 }
 
 fn to_remember(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     gate: &Gate,
-    scope: Scope,
+    scope: ApprovalScope,
     until: Timestamp,
-) -> Result<(String, Remembered)> {
-    let refuse = |why: &str| -> Result<(String, Remembered)> {
+) -> Result<(String, StandingApproval)> {
+    let refuse = |why: &str| -> Result<(String, StandingApproval)> {
         Err(Refusal::new(Code::BadValue, why).into())
     };
     check_can_be_remembered(gate)?;
@@ -576,7 +592,7 @@ fn to_remember(
     let Some(row) = batch.write.request(&gate.opened.id.to_string())?.and_then(recorded) else {
         return refuse("nothing was put before the policy for this gate");
     };
-    let remembered = Remembered {
+    let remembered = StandingApproval {
         request: row.request.in_words(),
         digest: subject_digest(&row.request),
         scope,
@@ -589,7 +605,7 @@ fn to_remember(
 }
 
 fn check_can_be_remembered(gate: &Gate) -> std::result::Result<(), Refusal> {
-    if !matches!(gate.opened.kind, Kind::Tool | Kind::Transition) {
+    if !matches!(gate.opened.kind, GateKind::Tool | GateKind::Transition) {
         let why = "only calls of tools and moves of tasks are remembered";
         return Err(Refusal::new(Code::BadValue, why));
     }
@@ -600,36 +616,41 @@ fn check_can_be_remembered(gate: &Gate) -> std::result::Result<(), Refusal> {
     Ok(())
 }
 
-fn may_be_remembered(demands: &Demands) -> bool {
+fn may_be_remembered(demands: &AskDemands) -> bool {
     demands.risk <= Risk::Medium
 }
 
 /// Returns the counts of an agent's requests in the last hour and day.
-fn history(read: &mut Read<'_>, space: SpaceId, agent: &str, at: Timestamp) -> Result<History> {
-    let mut since = |hours: i64| -> Result<Counts> {
-        let Tally { asked, approved, denied } =
+fn history(
+    read: &mut ReadTransaction<'_>,
+    space: SpaceId,
+    agent: &str,
+    at: Timestamp,
+) -> Result<AgentHistory> {
+    let mut since = |hours: i64| -> Result<AnswerCounts> {
+        let RequestCounts { asked, approved, denied } =
             read.tally(space, agent, at.plus_micros(-hours * HOUR))?;
         let few = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        Ok(Counts { asked: few(asked), approved: few(approved), denied: few(denied) })
+        Ok(AnswerCounts { asked: few(asked), approved: few(approved), denied: few(denied) })
     };
-    Ok(History { hour: since(1)?, day: since(24)? })
+    Ok(AgentHistory { hour: since(1)?, day: since(24)? })
 }
 
 /// Returns the standing approval that covers this request and has not expired.
 fn remembered(
-    rules: &Rules,
-    request: &Request,
+    rules: &SpaceSettings,
+    request: &PolicyRequest,
     agent: &str,
     task: Option<TaskId>,
     at: Timestamp,
-) -> Option<Remembered> {
+) -> Option<StandingApproval> {
     let digest = subject_digest(request);
-    let all = rules.of::<Remembered>(SettingKind::Remembered).into_iter();
-    let covers = |r: &Remembered| {
+    let all = rules.of::<StandingApproval>(SettingKind::Remembered).into_iter();
+    let covers = |r: &StandingApproval| {
         let is_for = match r.scope {
-            Scope::Space => true,
-            Scope::Agent => r.agent == agent,
-            Scope::Task => r.agent == agent && r.task.is_some() && r.task == task,
+            ApprovalScope::Space => true,
+            ApprovalScope::Agent => r.agent == agent,
+            ApprovalScope::Task => r.agent == agent && r.task.is_some() && r.task == task,
         };
         is_for && r.until > at && r.digest == digest
     };
@@ -637,64 +658,67 @@ fn remembered(
 }
 
 /// Returns the digest of a request, apart from agent and time. A move applies to one task only.
-fn subject_digest(request: &Request) -> Digest {
-    let bare = Request::new(request.subject.clone(), Agent::default());
+fn subject_digest(request: &PolicyRequest) -> Digest {
+    let bare = PolicyRequest::new(request.subject.clone(), RequestingAgent::default());
     let task = request.task.as_ref().map(|task| &task.handle);
-    let task = task.filter(|_| matches!(request.subject, Subject::Transition(_)));
+    let task = task.filter(|_| matches!(request.subject, RequestedAction::Transition(_)));
     Digest::of(&json!({"request": bare, "task": task}))
 }
 
-fn recorded(row: RequestRow) -> Option<Recorded> {
-    let Record { request, rules, .. } = serde_json::from_str(&row.body).ok()?;
+fn recorded(row: RequestRow) -> Option<RequestLogEntry> {
+    let StoredRequest { request, rules, .. } = serde_json::from_str(&row.body).ok()?;
     let RequestRow { id, at, ruling: effect, verdict, .. } = row;
-    Some(Recorded { id, at, request, effect, rules, verdict })
+    Some(RequestLogEntry { id, at, request, effect, rules, verdict })
 }
 
 /// True if the policy applies to an actor: to programs, but not to the worker, which asks for a ruling before it acts
 /// for an agent.
 pub(crate) fn is_governed(actor: &Actor) -> bool {
-    actor.role != Role::Human && actor.door != Door::Worker
+    actor.role != Role::Human && actor.door != EntryPoint::Worker
 }
 
 /// Returns the status that a command moves a task to, if it moves it.
-fn target(command: &task::Command) -> Option<Status> {
-    use task::Command;
+fn target(command: &task::TaskCommand) -> Option<TaskStatus> {
+    use task::TaskCommand;
     match command {
-        Command::Start { .. } => Some(Status::InProgress),
-        Command::Close { .. } => Some(Status::Closed),
-        Command::Reopen { .. } => Some(Status::Open),
-        Command::Defer { .. } => Some(Status::Deferred),
-        Command::Fail { .. } => Some(Status::Failed),
-        Command::Block { .. } => Some(Status::Blocked),
-        Command::Delete { .. } => Some(Status::Deleted),
-        Command::Create(_)
-        | Command::Edit(_)
-        | Command::AddDependency { .. }
-        | Command::RemoveDependency { .. }
-        | Command::Note { .. }
-        | Command::Ask { .. }
-        | Command::Settle { .. } => None,
+        TaskCommand::Start { .. } => Some(TaskStatus::InProgress),
+        TaskCommand::Close { .. } => Some(TaskStatus::Closed),
+        TaskCommand::Reopen { .. } => Some(TaskStatus::Open),
+        TaskCommand::Defer { .. } => Some(TaskStatus::Deferred),
+        TaskCommand::Fail { .. } => Some(TaskStatus::Failed),
+        TaskCommand::Block { .. } => Some(TaskStatus::Blocked),
+        TaskCommand::Delete { .. } => Some(TaskStatus::Deleted),
+        TaskCommand::Create(_)
+        | TaskCommand::Edit(_)
+        | TaskCommand::AddDependency { .. }
+        | TaskCommand::RemoveDependency { .. }
+        | TaskCommand::Note { .. }
+        | TaskCommand::Ask { .. }
+        | TaskCommand::Settle { .. } => None,
     }
 }
 
-fn reason_of(command: &task::Command) -> &str {
-    use task::Command;
+fn reason_of(command: &task::TaskCommand) -> &str {
+    use task::TaskCommand;
     match command {
-        Command::Close { reason, .. }
-        | Command::Reopen { reason }
-        | Command::Fail { reason }
-        | Command::Block { reason }
-        | Command::Delete { reason, .. } => reason,
+        TaskCommand::Close { reason, .. }
+        | TaskCommand::Reopen { reason }
+        | TaskCommand::Fail { reason }
+        | TaskCommand::Block { reason }
+        | TaskCommand::Delete { reason, .. } => reason,
         _ => "",
     }
 }
 
-fn transition(from: Status, to: Status) -> Subject {
-    Subject::Transition(Transition { from: from.as_str().into(), to: to.as_str().into() })
+fn transition(from: TaskStatus, to: TaskStatus) -> RequestedAction {
+    RequestedAction::Transition(StatusTransition {
+        from: from.as_str().into(),
+        to: to.as_str().into(),
+    })
 }
 
 /// Merges the demands of the asker with those of the policy. A value that the asker left out is that of the policy.
-fn with(asked: &Demands, demanded: &Demands) -> Demands {
+fn merge_demands(asked: &AskDemands, demanded: &AskDemands) -> AskDemands {
     let mut all = asked.merge(demanded);
     match (asked.deadline_ms, demanded.deadline_ms) {
         (None, _) => all.at_end = demanded.at_end,
@@ -708,14 +732,14 @@ fn with(asked: &Demands, demanded: &Demands) -> Demands {
 }
 
 /// Returns the fact that lists the deciding rules, for the card.
-pub(crate) fn because(ruling: &Ruling) -> Option<Fact> {
+pub(crate) fn reason_fact(ruling: &Ruling) -> Option<CardFact> {
     let places: Vec<_> = ruling.because.iter().map(|b| b.place()).collect();
     let reason = ruling.reason();
     (!places.is_empty()).then(|| fact(POLICY, format!("{}: {reason}", places.join(", ")).trim()))
 }
 
-pub(crate) fn fact(name: &str, value: &str) -> Fact {
-    Fact { name: name.into(), value: value.into(), verified: true }
+pub(crate) fn fact(name: &str, value: &str) -> CardFact {
+    CardFact { name: name.into(), value: value.into(), verified: true }
 }
 
 /// Returns the role of the agent on a task, from the task's label.
@@ -725,8 +749,12 @@ fn role_of(task: &Task) -> &str {
 
 /// Executes a held move after its approval. The state is checked again: if the task has moved in the meantime, that
 /// is reported and nothing is moved. Held agent actions are queued by `lifecycle::approve`.
-pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status>) -> Result<()> {
-    let Some(Held::Move { task, handle, from, to, reason }) = &gate.opened.held else {
+pub(crate) fn perform(
+    batch: &mut WriteBatch<'_, '_>,
+    gate: &Gate,
+    was: Option<TaskStatus>,
+) -> Result<()> {
+    let Some(DeferredAction::Move { task, handle, from, to, reason }) = &gate.opened.held else {
         return Ok(());
     };
     batch.is_approved = true;
@@ -744,10 +772,10 @@ pub(crate) fn perform(batch: &mut Batch<'_, '_>, gate: &Gate, was: Option<Status
             Err(error) => return Err(error),
         },
         was => {
-            let now = was.map_or("gone", Status::as_str);
+            let now = was.map_or("gone", TaskStatus::as_str);
             (false, format!("task {handle} is {now} by now, not {from}: nothing was moved"))
         }
     };
-    batch.on_gate(gate.opened.id, &Command::Act { done, what: what.clone() })?;
+    batch.on_gate(gate.opened.id, &GateCommand::RecordOutcome { done, what: what.clone() })?;
     messages::send(batch, &gate.opened.lineage.asker, &format!("Gate {}: {what}.", gate.handle()))
 }

@@ -1,12 +1,12 @@
 //! Receipts and alerts: the timeline of a gate and its delivery, and deliveries that are stalled.
 
-use crate::batch::not_found;
+use crate::write_batch::not_found;
 use crate::{LocalDesk, Result, gates, load};
-use sayso_core::audit::Entry;
-use sayso_core::gate::{self, Alert, Around, Gate, Happened, Onward, Receipt};
+use sayso_core::audit::ChainEntry;
+use sayso_core::gate::{self, FollowUpRun, Gate, GateAlert, GateContext, LoggedEvent, Receipt};
 use sayso_core::run::Run;
 use sayso_core::{Actor, GateId, RunId};
-use sayso_store::{GateFilter, Read};
+use sayso_store::{GateFilter, ReadTransaction};
 use std::collections::BTreeSet;
 
 /// The number of a task's runs that are searched for the one that continued with an answer.
@@ -38,7 +38,7 @@ impl LocalDesk {
     }
 
     /// Returns the alerts of the whole space, or of an agent's own gates; at most `limit`, the oldest first.
-    pub fn alerts(&self, actor: &Actor, limit: usize) -> Result<Vec<Alert>> {
+    pub fn alerts(&self, actor: &Actor, limit: usize) -> Result<Vec<GateAlert>> {
         let now = self.now();
         let (from, until) =
             (now.plus_micros(-gate::OVER_MICROS), now.plus_micros(-gate::UNDELIVERED_MICROS));
@@ -52,7 +52,7 @@ impl LocalDesk {
             let mut found = vec![];
             let people = self.names(read)?.all();
             for gate in gates.iter().filter(|gate| gates::may_read(actor, gate)) {
-                if gate::could_hang(gate, now) {
+                if gate::may_have_alerts(gate, now) {
                     found.extend(alerts(read, gate, people.as_ref(), now)?);
                 }
             }
@@ -65,9 +65,9 @@ impl LocalDesk {
 }
 
 /// Returns the events of a gate, with the actors from the audit.
-fn happened(read: &mut Read<'_>, gate: &Gate) -> Result<Vec<Happened>> {
+fn happened(read: &mut ReadTransaction<'_>, gate: &Gate) -> Result<Vec<LoggedEvent>> {
     let mut happened = vec![];
-    let mut last: Option<Entry> = None;
+    let mut last: Option<ChainEntry> = None;
     for row in read.events(&load::gate_stream(gate.opened.id))? {
         // Events of one transaction share an audit entry.
         let entry = match last.take().filter(|entry| entry.seq == row.audit) {
@@ -75,34 +75,34 @@ fn happened(read: &mut Read<'_>, gate: &Gate) -> Result<Vec<Happened>> {
             None => entry_of(read, gate, row.audit)?,
         };
         let (by, door) = (entry.actor.clone(), entry.door);
-        happened.push(Happened { at: row.at, event: load::event(&row)?, by, door });
+        happened.push(LoggedEvent { at: row.at, event: load::event(&row)?, by, door });
         last = Some(entry);
     }
     Ok(happened)
 }
 
-fn entry_of(read: &mut Read<'_>, gate: &Gate, seq: u64) -> Result<Entry> {
+fn entry_of(read: &mut ReadTransaction<'_>, gate: &Gate, seq: u64) -> Result<ChainEntry> {
     let rows = read.audit_after(gate.opened.space, seq.saturating_sub(1), 1)?;
     let entry = rows.first().and_then(|sealed| serde_json::from_str(&sealed.body).ok());
     Ok(entry.ok_or_else(|| not_found("audit entry", &seq))?)
 }
 
-fn onward(read: &mut Read<'_>, gate: &Gate) -> Result<Option<Onward>> {
+fn onward(read: &mut ReadTransaction<'_>, gate: &Gate) -> Result<Option<FollowUpRun>> {
     let Some(task) = gate.opened.task else { return Ok(None) };
     let runs = read.runs_of(task, RUNS_MAX)?;
-    let Some(run) = gate::onward(gate, &runs) else { return Ok(None) };
+    let Some(run) = gate::follow_up_run(gate, &runs) else { return Ok(None) };
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
     let asked = read.gates(gate.opened.space, &filter)?.items;
-    Ok(Some(Onward::of(run, &asked)))
+    Ok(Some(FollowUpRun::of(run, &asked)))
 }
 
 fn alerts(
-    read: &mut Read<'_>,
+    read: &mut ReadTransaction<'_>,
     gate: &Gate,
     people: Option<&BTreeSet<String>>,
     now: sayso_core::Timestamp,
-) -> Result<Vec<Alert>> {
-    let run = |read: &mut Read<'_>, id: RunId| -> Result<Option<Run>> {
+) -> Result<Vec<GateAlert>> {
+    let run = |read: &mut ReadTransaction<'_>, id: RunId| -> Result<Option<Run>> {
         Ok(read.run(id)?.map(|(run, _)| run))
     };
     let asked_in = gate.opened.lineage.run.map(|id| run(read, id)).transpose()?.flatten();
@@ -111,7 +111,7 @@ fn alerts(
         last_run = read.runs_of(id, 1)?.into_iter().next();
         task = read.task(id)?.map(|(row, _)| row.task);
     }
-    let around = Around {
+    let around = GateContext {
         asked_in: asked_in.as_ref(),
         last_run: last_run.as_ref(),
         task: task.as_ref(),

@@ -1,19 +1,20 @@
-//! RPC client and server side of the desk: a [`RemoteDesk`] sends each call over a transport (the [`Line`]), and the
+//! RPC client and server side of the desk: a [`RemoteDesk`] sends each call over a transport (the [`RpcTransport`]), and the
 //! server's desk executes it and returns the response.
 //!
 //! The server determines the actor from the credential. The client may only claim fewer permissions: for a person's
 //! script, or for an agent that has access to a person's credential.
 
-use crate::deadline::{CallDeadline, settled};
+use crate::credential_cache::CachedCredential;
+use crate::deadline::{CallDeadline, or_outcome_unknown};
 use crate::desk::permission_of;
-use crate::shown::Shown;
-use crate::{Error, LocalDesk, Minted, Result, Waited, World};
-use sayso_core::actor::admit;
+use crate::{Error, IssuedToken, LocalDesk, Result, RuntimeEnv, WaitOutcome};
+use sayso_core::actor::resolve_actor;
 use sayso_core::text::shorten;
 use sayso_core::{
-    Actor, Code, Deed, Door, GateId, Level, Refusal, Role, RunId, SpaceId, Timestamp, TokenId,
+    Actor, AssuranceLevel, Code, EntryPoint, GateId, Permission, Refusal, Role, RunId, SpaceId,
+    Timestamp, TokenId,
 };
-use sayso_store::Read;
+use sayso_store::ReadTransaction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ const REFUSAL_CHARS_MAX: usize = 500;
 pub(crate) const CHANGES_MAX: usize = 1_000;
 
 /// The transport to a remote desk.
-pub trait Line: Send + Sync {
+pub trait RpcTransport: Send + Sync {
     /// Sends a call with the credential `secret`, and returns the response; both are JSON. The server may hold it for
     /// `patience`; the call takes no longer than that plus the time of the transport.
     fn call(
@@ -52,7 +53,7 @@ pub trait Line: Send + Sync {
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> std::result::Result<String, Unanswered>;
+    ) -> std::result::Result<String, CallError>;
 
     /// Returns the address of the server, without credentials.
     fn address(&self) -> String;
@@ -60,30 +61,30 @@ pub trait Line: Send + Sync {
 
 /// The reason why a call returned no result.
 #[derive(Debug)]
-pub enum Unanswered {
+pub enum CallError {
     /// The server refused it.
     Refused(Refusal),
     /// The server is unreachable, and nothing was sent.
-    Away(String),
+    Unreachable(String),
     /// The server cannot reach its store, so nothing was written.
-    Idle(String),
+    StoreUnavailable(String),
     /// The connection was interrupted, and the outcome is unknown.
-    Cut(String),
+    Interrupted(String),
 }
 
-impl From<Unanswered> for Error {
-    fn from(unanswered: Unanswered) -> Self {
+impl From<CallError> for Error {
+    fn from(unanswered: CallError) -> Self {
         match unanswered {
-            Unanswered::Refused(refusal) => refusal.into(),
-            Unanswered::Away(why) | Unanswered::Idle(why) | Unanswered::Cut(why) => {
-                sayso_store::Error::Unreachable(why).into()
-            }
+            CallError::Refused(refusal) => refusal.into(),
+            CallError::Unreachable(why)
+            | CallError::StoreUnavailable(why)
+            | CallError::Interrupted(why) => sayso_store::Error::Unreachable(why).into(),
         }
     }
 }
 
 /// True if a call with an actor only reads, so that its response can be lost without consequence.
-fn only_looks(call: &str) -> bool {
+fn is_read_only(call: &str) -> bool {
     const LOOKS: [&str; 18] = [
         "gate_for",
         "gates",
@@ -109,7 +110,7 @@ fn only_looks(call: &str) -> bool {
 
 /// The envelope of a call.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Handed<A> {
+pub struct CallEnvelope<A> {
     /// The idempotency key: a retry with the same key returns the stored response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -123,7 +124,7 @@ pub struct Handed<A> {
 
 /// The handshake: the server's description of itself and of the caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Greeting {
+pub struct ServerHandshake {
     /// The protocol version of the server.
     pub line: u32,
     /// The version of sayso on the server.
@@ -134,14 +135,14 @@ pub struct Greeting {
     /// True if the space was deleted: then it is read-only.
     pub is_deleted: bool,
     /// The assurance level of the deployment.
-    pub level: Level,
+    pub level: AssuranceLevel,
     /// The actor of the credential.
     pub actor: Actor,
 }
 
 /// The changes of a space since an audit entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct SpaceChanges {
     /// The sequence number of the last entry that was read.
     pub seen: u64,
     /// The gates that changed.
@@ -151,9 +152,9 @@ pub struct Changes {
 /// The client of a desk on a server. Clones share its state.
 #[derive(Clone)]
 pub struct RemoteDesk {
-    line: Arc<dyn Line>,
-    world: World,
-    greeting: Arc<Greeting>,
+    line: Arc<dyn RpcTransport>,
+    world: RuntimeEnv,
+    greeting: Arc<ServerHandshake>,
     /// True until the handshake was used to authenticate once.
     is_fresh: Arc<AtomicBool>,
     /// The credential of the user of this program.
@@ -166,7 +167,11 @@ pub struct RemoteDesk {
 
 impl RemoteDesk {
     /// Connects to a desk. `own` is the credential of the user of this program.
-    pub fn reach(line: Arc<dyn Line>, own: Option<String>, world: World) -> Result<Self> {
+    pub fn reach(
+        line: Arc<dyn RpcTransport>,
+        own: Option<String>,
+        world: RuntimeEnv,
+    ) -> Result<Self> {
         let greeting = greet(&*line, own.as_deref())?;
         if greeting.line != LINE_VERSION {
             let message = format!(
@@ -210,11 +215,11 @@ impl RemoteDesk {
         &self.greeting.name
     }
 
-    pub(crate) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> AssuranceLevel {
         self.greeting.level
     }
 
-    pub(crate) fn world(&self) -> &World {
+    pub(crate) fn world(&self) -> &RuntimeEnv {
         &self.world
     }
 
@@ -223,12 +228,12 @@ impl RemoteDesk {
     }
 
     /// Performs the handshake again.
-    pub(crate) fn greet(&self) -> Result<Greeting> {
+    pub(crate) fn greet(&self) -> Result<ServerHandshake> {
         greet(&*self.line, self.own.as_deref())
     }
 
     /// Authenticates the holder of a secret, which is used for the actor's calls from now on.
-    pub(crate) fn authenticate(&self, secret: &str, door: Door) -> Result<Actor> {
+    pub(crate) fn authenticate(&self, secret: &str, door: EntryPoint) -> Result<Actor> {
         // The first use of the own credential needs no second handshake. A later one does, since it may have been
         // revoked.
         let is_own = self.own.as_deref() == Some(secret.trim());
@@ -261,29 +266,31 @@ impl RemoteDesk {
         actor: Option<&Actor>,
         with: &A,
     ) -> Result<T> {
-        let request = actor.map(|_| format!("{:032x}", self.world.chance()));
-        let handed = write(&Handed { request, claim: actor.cloned(), with })?;
+        let request = actor.map(|_| format!("{:032x}", self.world.random_u128()));
+        let handed = write(&CallEnvelope { request, claim: actor.cloned(), with })?;
         let secret = self.secret(actor);
-        let (began, mut pauses, mut patience) = (Instant::now(), Pauses::new(), self.patience);
-        let writes = actor.is_some() && !only_looks(call);
+        let (began, mut pauses, mut patience) =
+            (Instant::now(), RetryBackoff::new(), self.patience);
+        let writes = actor.is_some() && !is_read_only(call);
         // True if one of the attempts so far may have been committed.
         let mut is_open = false;
         loop {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
                 Ok(answer) => return read(&answer),
-                Err(Unanswered::Refused(refusal)) if is_shed(&refusal, began) => pauses.next(),
+                Err(CallError::Refused(refusal)) if is_shed(&refusal, began) => pauses.next(),
                 // That it is not there now, or has no time, says nothing of the try before.
-                Err(Unanswered::Refused(refusal)) if is_open && is_no_word(&refusal) => {
+                Err(CallError::Refused(refusal)) if is_open && is_no_word(&refusal) => {
                     return Err(sayso_store::Error::OutcomeUnknown(refusal.message).into());
                 }
-                Err(Unanswered::Refused(refusal)) => return Err(refusal.into()),
+                Err(CallError::Refused(refusal)) => return Err(refusal.into()),
                 Err(error) => {
-                    is_open |= writes && matches!(error, Unanswered::Cut(_));
-                    let is_first = patience < CUT_MAX && !matches!(error, Unanswered::Away(_));
+                    is_open |= writes && matches!(error, CallError::Interrupted(_));
+                    let is_first =
+                        patience < CUT_MAX && !matches!(error, CallError::Unreachable(_));
                     match is_first {
                         true => patience = CUT_MAX,
                         false if began.elapsed() >= patience => {
-                            return settled(Err(error.into()), is_open);
+                            return or_outcome_unknown(Err(error.into()), is_open);
                         }
                         false => pauses.next(),
                     }
@@ -299,7 +306,7 @@ impl RemoteDesk {
         with: &A,
         hold: Duration,
     ) -> Result<T> {
-        let handed = write(&Handed { request: None, claim: None, with })?;
+        let handed = write(&CallEnvelope { request: None, claim: None, with })?;
         read(&self.line.call(self.secret(None).as_deref(), call, &handed, hold)?)
     }
 
@@ -315,17 +322,17 @@ impl RemoteDesk {
         }
     }
 
-    pub(crate) fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<Waited> {
+    pub(crate) fn wait(&self, id: GateId, timeout: Option<Duration>) -> Result<WaitOutcome> {
         let began = Instant::now();
-        let (mut heard, mut pauses) = (began, Pauses::new());
+        let (mut heard, mut pauses) = (began, RetryBackoff::new());
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
             let hold = left.map_or(HOLD, |left| left.min(HOLD));
             let asked = Instant::now();
             match self.held("wait", &(id, hold), hold) {
-                Ok(Waited::TimedOut(gate)) => {
+                Ok(WaitOutcome::TimedOut(gate)) => {
                     if timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
-                        return Ok(Waited::TimedOut(gate));
+                        return Ok(WaitOutcome::TimedOut(gate));
                     }
                     heard = Instant::now();
                 }
@@ -338,13 +345,13 @@ impl RemoteDesk {
             // the next one.
             match asked.elapsed() < hold {
                 true => pauses.next(),
-                false => pauses = Pauses::new(),
+                false => pauses = RetryBackoff::new(),
             }
         }
     }
 
     /// Returns the changes since an entry; held by the server until there is one, or until `patience` has passed.
-    pub(crate) fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<Changes> {
+    pub(crate) fn changes(&self, seen: Option<u64>, patience: Duration) -> Result<SpaceChanges> {
         let hold = patience.min(HOLD);
         self.held("changes", &(seen, hold), hold)
     }
@@ -364,9 +371,9 @@ fn is_no_word(refusal: &Refusal) -> bool {
 }
 
 /// The back-off between retries.
-struct Pauses(Duration);
+struct RetryBackoff(Duration);
 
-impl Pauses {
+impl RetryBackoff {
     fn new() -> Self {
         Self(PAUSES.0)
     }
@@ -378,19 +385,25 @@ impl Pauses {
 }
 
 /// Logs in over a transport, by a passphrase.
-pub fn log_in(line: &dyn Line, name: &str, passphrase: &str) -> Result<Minted> {
-    let handed = write(&Handed { request: None, claim: None, with: (name, passphrase) })?;
+pub fn log_in(line: &dyn RpcTransport, name: &str, passphrase: &str) -> Result<IssuedToken> {
+    let handed = write(&CallEnvelope { request: None, claim: None, with: (name, passphrase) })?;
     read(&line.call(None, "log_in", &handed, Duration::ZERO)?)
 }
 
 /// Joins over a transport, by an invitation code.
-pub fn join(line: &dyn Line, code: &str, name: &str, passphrase: &str) -> Result<Minted> {
-    let handed = write(&Handed { request: None, claim: None, with: (code, name, passphrase) })?;
+pub fn join(
+    line: &dyn RpcTransport,
+    code: &str,
+    name: &str,
+    passphrase: &str,
+) -> Result<IssuedToken> {
+    let handed =
+        write(&CallEnvelope { request: None, claim: None, with: (code, name, passphrase) })?;
     read(&line.call(None, "join", &handed, Duration::ZERO)?)
 }
 
-fn greet(line: &dyn Line, secret: Option<&str>) -> Result<Greeting> {
-    let handed = write(&Handed { request: None, claim: None, with: () })?;
+fn greet(line: &dyn RpcTransport, secret: Option<&str>) -> Result<ServerHandshake> {
+    let handed = write(&CallEnvelope { request: None, claim: None, with: () })?;
     read(&line.call(secret, "greet", &handed, Duration::ZERO)?)
 }
 
@@ -402,7 +415,7 @@ fn is_same(known: &Actor, actor: &Actor) -> bool {
 
 /// The permission for a remote call or a page, in addition to the checks of the desk itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permission {
+pub enum CallPermission {
     /// Every caller with a credential; the desk checks the rest.
     Anyone,
     /// Callers who may work on tasks or see the actions of others, not credentials that may only ask.
@@ -419,14 +432,14 @@ pub enum Permission {
 
 /// An authenticated remote caller.
 #[derive(Clone)]
-pub struct Caller {
+pub struct RemoteCaller {
     pub actor: Actor,
     /// The id of the credential.
     pub token: TokenId,
     /// The version of sayso on the server.
     pub version: String,
     /// The cached credential that is still to be re-validated.
-    shown: Option<Arc<Shown>>,
+    shown: Option<Arc<CachedCredential>>,
     /// The time that the caller waits.
     deadline: Option<CallDeadline>,
 }
@@ -465,23 +478,28 @@ fn in_words(call: &str) -> String {
     words.to_owned()
 }
 
-impl Caller {
+impl RemoteCaller {
     /// Authenticates the holder of a secret at an interface.
-    pub fn by(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
+    pub fn by(desk: &LocalDesk, secret: &str, door: EntryPoint, version: &str) -> Result<Self> {
         let (actor, token) = desk.present_at_its_place(secret, door, PLACE)?;
         Ok(Self { actor, token, version: version.to_owned(), shown: None, deadline: None })
     }
 
     /// Authenticates by the cached credential, without a query, if there is one. Calls for this caller must then go
-    /// through a [checking](Self::checking) desk.
-    pub fn again(desk: &LocalDesk, secret: &str, door: Door, version: &str) -> Result<Self> {
-        let (actor, token, shown) = desk.present_again(secret, door, PLACE)?;
+    /// through a [with_credential_check](Self::checking) desk.
+    pub fn authenticate_cached(
+        desk: &LocalDesk,
+        secret: &str,
+        door: EntryPoint,
+        version: &str,
+    ) -> Result<Self> {
+        let (actor, token, shown) = desk.authenticate_cached(secret, door, PLACE)?;
         Ok(Self { actor, token, version: version.to_owned(), shown, deadline: None })
     }
 
     /// Returns the desk for this caller, which re-validates a cached credential.
-    pub fn checking(&self, desk: &LocalDesk) -> LocalDesk {
-        self.awaited(desk).checking(self.shown.clone())
+    pub fn with_credential_check(&self, desk: &LocalDesk) -> LocalDesk {
+        self.with_caller_deadline(desk).with_credential_check(self.shown.clone())
     }
 
     /// Sets the deadline of the caller.
@@ -492,7 +510,7 @@ impl Caller {
     }
 
     /// Returns the desk for this caller, which commits nothing after the deadline.
-    pub(crate) fn awaited(&self, desk: &LocalDesk) -> LocalDesk {
+    pub(crate) fn with_caller_deadline(&self, desk: &LocalDesk) -> LocalDesk {
         desk.clone().within(self.deadline.clone())
     }
 
@@ -507,7 +525,7 @@ impl Caller {
         let Some(claimed) = claimed else { return Ok(self.actor.clone()) };
         let run = claimed.run.filter(|run| self.actor.run != Some(*run));
         let launched = run.map(|run| launched(desk, run)).transpose()?;
-        admit(&self.actor, claimed, launched.as_ref()).map_err(|refusal| {
+        resolve_actor(&self.actor, claimed, launched.as_ref()).map_err(|refusal| {
             desk.note_refusal(&self.actor, &refusal);
             refusal.into()
         })
@@ -524,7 +542,12 @@ impl Caller {
         self.check(desk, permission, call)
     }
 
-    pub(crate) fn check(&self, desk: &LocalDesk, permission: Permission, call: &str) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        desk: &LocalDesk,
+        permission: CallPermission,
+        call: &str,
+    ) -> Result<()> {
         self.check_permission(desk, permission, || in_words(call))
     }
 
@@ -532,17 +555,17 @@ impl Caller {
     pub fn check_permission(
         &self,
         desk: &LocalDesk,
-        permission: Permission,
+        permission: CallPermission,
         what: impl Fn() -> String,
     ) -> Result<()> {
         match permission {
-            Permission::Anyone => Ok(()),
-            Permission::Trackers if self.actor.may(Deed::Read) => Ok(()),
-            Permission::Trackers => desk.check(&self.actor, Deed::Track, &what()),
-            Permission::Readers => desk.check(&self.actor, Deed::Read, &what()),
-            Permission::Auditors => desk.check(&self.actor, Deed::Audit, &what()),
-            Permission::Operators => desk.check(&self.actor, Deed::Operate, &what()),
-            Permission::Admins => self.check_is_admin(desk, &what()),
+            CallPermission::Anyone => Ok(()),
+            CallPermission::Trackers if self.actor.may(Permission::Read) => Ok(()),
+            CallPermission::Trackers => desk.check(&self.actor, Permission::Track, &what()),
+            CallPermission::Readers => desk.check(&self.actor, Permission::Read, &what()),
+            CallPermission::Auditors => desk.check(&self.actor, Permission::Audit, &what()),
+            CallPermission::Operators => desk.check(&self.actor, Permission::Operate, &what()),
+            CallPermission::Admins => self.check_is_admin(desk, &what()),
         }
     }
 
@@ -610,7 +633,7 @@ impl Caller {
     }
 
     fn greeting(&self, desk: &LocalDesk) -> Result<String> {
-        answered(&Greeting {
+        answered(&ServerHandshake {
             line: LINE_VERSION,
             version: self.version.clone(),
             space: desk.space,
@@ -651,26 +674,27 @@ fn launched(desk: &LocalDesk, run: RunId) -> Result<Actor> {
 
 /// The part of an audit entry that the change feed needs.
 #[derive(Deserialize)]
-struct About {
+struct EntryEvents {
     #[serde(default)]
-    events: Vec<Written>,
+    events: Vec<StreamRef>,
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct StreamRef {
     stream: String,
 }
 
 impl LocalDesk {
     /// Returns the changes after an audit entry; without `seen`, only the present end.
-    pub fn changes(&self, seen: Option<u64>) -> Result<Changes> {
+    pub fn changes(&self, seen: Option<u64>) -> Result<SpaceChanges> {
         let Some(seen) = seen else {
             let seen = self.read(|read| self.end(read))?;
-            return Ok(Changes { seen, gates: vec![] });
+            return Ok(SpaceChanges { seen, gates: vec![] });
         };
         let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
         // An entry that cannot be parsed wakes no waiter; each looks again after a while.
-        let entries = rows.iter().filter_map(|row| serde_json::from_str::<About>(&row.body).ok());
+        let entries =
+            rows.iter().filter_map(|row| serde_json::from_str::<EntryEvents>(&row.body).ok());
         let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
         let gates = entries
             .flat_map(|entry| entry.events)
@@ -682,62 +706,62 @@ impl LocalDesk {
             // end.
             None => seen.min(self.read(|read| self.end(read))?),
         };
-        Ok(Changes { seen, gates })
+        Ok(SpaceChanges { seen, gates })
     }
 
     /// Returns the sequence number of the last audit entry.
-    pub(crate) fn end(&self, read: &mut Read<'_>) -> Result<u64> {
+    pub(crate) fn end(&self, read: &mut ReadTransaction<'_>) -> Result<u64> {
         let last = read.audit_last(self.space, 1)?;
         Ok(last.first().map_or(0, |row| row.seq))
     }
 }
 
 /// An argument of a remote call: borrowed by the caller, owned after it was parsed by the server.
-pub(crate) trait Sent<'a> {
+pub(crate) trait RpcArg<'a> {
     /// The owned form.
     type Kept: DeserializeOwned;
     /// Returns the form that the method of the desk takes.
     fn lend(kept: &'a Self::Kept) -> Self;
 }
 
-impl<'a> Sent<'a> for &'a str {
+impl<'a> RpcArg<'a> for &'a str {
     type Kept = String;
     fn lend(kept: &'a String) -> Self {
         kept
     }
 }
 
-impl<'a, T: DeserializeOwned> Sent<'a> for &'a T {
+impl<'a, T: DeserializeOwned> RpcArg<'a> for &'a T {
     type Kept = T;
     fn lend(kept: &'a T) -> Self {
         kept
     }
 }
 
-impl<'a, T: DeserializeOwned> Sent<'a> for &'a [T] {
+impl<'a, T: DeserializeOwned> RpcArg<'a> for &'a [T] {
     type Kept = Vec<T>;
     fn lend(kept: &'a Vec<T>) -> Self {
         kept
     }
 }
 
-impl<'a> Sent<'a> for Option<&'a str> {
+impl<'a> RpcArg<'a> for Option<&'a str> {
     type Kept = Option<String>;
     fn lend(kept: &'a Option<String>) -> Self {
         kept.as_deref()
     }
 }
 
-impl<'a> Sent<'a> for Option<&'a crate::Recorded> {
-    type Kept = Option<crate::Recorded>;
-    fn lend(kept: &'a Option<crate::Recorded>) -> Self {
+impl<'a> RpcArg<'a> for Option<&'a crate::RequestLogEntry> {
+    type Kept = Option<crate::RequestLogEntry>;
+    fn lend(kept: &'a Option<crate::RequestLogEntry>) -> Self {
         kept.as_ref()
     }
 }
 
 macro_rules! sent_as_they_are {
     ($($kind:ty),* $(,)?) => {
-        $(impl Sent<'_> for $kind {
+        $(impl RpcArg<'_> for $kind {
             type Kept = $kind;
             fn lend(kept: &$kind) -> Self {
                 kept.clone()
@@ -748,13 +772,13 @@ macro_rules! sent_as_they_are {
 
 sent_as_they_are! {
     bool, usize, u32, u64, Option<u8>, Option<u64>, Option<String>, Timestamp, Option<Timestamp>,
-    GateId, sayso_core::TaskId, RunId, Option<RunId>, sayso_core::MessageId, sayso_core::Kind,
-    crate::Ask, sayso_core::gate::Card, sayso_core::Answer, crate::GateFilter, crate::ToolCall,
-    Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::Edit, crate::NewToken,
-    Vec<crate::Change>, crate::Scope, sayso_core::gate::Action, crate::NewRun,
-    sayso_core::run::How, sayso_core::run::Spent, crate::Settlement, Option<crate::SettingKind>,
-    sayso_policy::Request, crate::Say, Vec<crate::Say>, sayso_core::FlowId, crate::NewFlow, crate::GoOn,
-    sayso_core::flow::Claim,
+    GateId, sayso_core::TaskId, RunId, Option<RunId>, sayso_core::MessageId, sayso_core::GateKind,
+    crate::NewGate, sayso_core::gate::Card, sayso_core::Answer, crate::GateFilter, crate::ToolCall,
+    Vec<crate::CallQuestion>, crate::NewTask, sayso_core::task::TaskEdit, crate::NewToken,
+    Vec<crate::SettingChange>, crate::ApprovalScope, sayso_core::gate::LifecycleAction, crate::NewRun,
+    sayso_core::run::RunEndKind, sayso_core::run::RunUsage, crate::RunSettlement, Option<crate::SettingKind>,
+    sayso_policy::PolicyRequest, crate::CardAnswer, Vec<crate::CardAnswer>, sayso_core::FlowId, crate::NewFlow, crate::AdvanceRequest,
+    sayso_core::flow::LeaseClaim,
 }
 
 /// Parses the arguments of a call.
@@ -771,7 +795,7 @@ pub(crate) fn answered<T: Serialize>(value: &T) -> Result<String> {
 }
 
 pub(crate) fn unknown_call(call: &str) -> Error {
-    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(call), 60);
+    let shown = sayso_core::text::shorten(&sayso_core::text::sanitize_line(call), 60);
     Refusal::new(Code::NotFound, format!("there is no call {shown:?}"))
         .hint("is the program newer than the server?")
         .into()

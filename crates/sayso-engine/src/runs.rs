@@ -1,13 +1,14 @@
 //! Runs: agent executions on tasks, with their lease, fencing number and outcome.
 
-use crate::batch::{Batch, not_found};
-use crate::gates::{self, Ask};
-use crate::{Completed, LocalDesk, Result, identity, tasks};
-use sayso_core::gate::Fact;
-use sayso_core::run::{Command, Holder, How, Run, Spent, Started, State};
-use sayso_core::task::{self, Status, Task};
+use crate::gates::{self, NewGate};
+use crate::write_batch::{WriteBatch, not_found};
+use crate::{CompletionOutcome, LocalDesk, Result, credentials, tasks};
+use sayso_core::gate::CardFact;
+use sayso_core::run::{LeaseHolder, Run, RunCommand, RunEndKind, RunSpec, RunState, RunUsage};
+use sayso_core::task::{self, Task, TaskStatus};
 use sayso_core::{
-    Actor, Code, Door, GateId, Level, Proof, Refusal, Role, RunId, TaskId, Timestamp,
+    Actor, AssuranceLevel, Code, EntryPoint, GateId, IdentityProof, Refusal, Role, RunId, TaskId,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ pub struct NewRun {
     /// The end of the first lease.
     pub lease_until: Timestamp,
     /// The process that holds the run, and its place.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// The conversation that it continues.
     pub session: Option<String>,
     /// The agent's own credential, made with [`crate::Desk::new_agent_secret`]. It ends with the run.
@@ -31,24 +32,24 @@ pub struct NewRun {
 
 /// The outcome of a run, as its worker settles it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Settlement {
+pub enum RunSettlement {
     /// The agent reports completed work.
     Completed {
         summary: String,
         /// Verified facts about the work, for the person who signs it off.
-        facts: Vec<Fact>,
+        facts: Vec<CardFact>,
     },
     /// A step of a flow is done. The run has ended well, and the task stays open for the next step.
     Stepped {
         summary: String,
     },
     /// The agent asks people.
-    Asked(Vec<Ask>),
+    Asked(Vec<NewGate>),
     /// The agent reports completed work, and the policy requires approval before it counts. The policy's demands are
     /// looked up again when this is written.
     Ruled {
         /// The question; the policy decides who is asked.
-        ask: Box<Ask>,
+        ask: Box<NewGate>,
         /// The agent's confidence in percent.
         confidence: Option<u8>,
     },
@@ -60,13 +61,13 @@ pub enum Settlement {
     /// No progress; the task may be claimed again.
     Again {
         /// The end of the run.
-        how: How,
+        how: RunEndKind,
         why: String,
     },
     /// The task may be claimed again, but not before a given time.
     Later {
         /// The end of the run.
-        how: How,
+        how: RunEndKind,
         why: String,
         until: Timestamp,
     },
@@ -83,38 +84,42 @@ const LOOK_BACK: usize = 500;
 const PUT_OFF: &str = "it ended at a call that waits for a person";
 
 /// True if a run ended at a call. Resumed without a prompt, its agent continues with that call.
-pub(crate) fn is_put_off(run: &Run) -> bool {
-    matches!(&run.state, State::Ended { how: How::Asked, note, .. } if note == PUT_OFF)
+pub(crate) fn ended_at_call(run: &Run) -> bool {
+    matches!(&run.state, RunState::Ended { how: RunEndKind::Asked, note, .. } if note == PUT_OFF)
 }
 
-impl Settlement {
+impl RunSettlement {
     fn asks(&self) -> bool {
-        matches!(self, Settlement::Asked(_) | Settlement::Ruled { .. })
+        matches!(self, RunSettlement::Asked(_) | RunSettlement::Ruled { .. })
     }
 
-    fn how(&self) -> How {
+    fn how(&self) -> RunEndKind {
         match self {
-            Settlement::Completed { .. } | Settlement::Stepped { .. } => How::Completed,
-            Settlement::Asked(_) | Settlement::Ruled { .. } | Settlement::PutOff => How::Asked,
-            Settlement::Failed { .. } | Settlement::Blocked { .. } => How::Failed,
-            Settlement::Again { how, .. } | Settlement::Later { how, .. } => *how,
+            RunSettlement::Completed { .. } | RunSettlement::Stepped { .. } => {
+                RunEndKind::Completed
+            }
+            RunSettlement::Asked(_) | RunSettlement::Ruled { .. } | RunSettlement::PutOff => {
+                RunEndKind::Asked
+            }
+            RunSettlement::Failed { .. } | RunSettlement::Blocked { .. } => RunEndKind::Failed,
+            RunSettlement::Again { how, .. } | RunSettlement::Later { how, .. } => *how,
         }
     }
 
     fn note(&self) -> String {
         match self {
-            Settlement::Completed { summary, .. } | Settlement::Stepped { summary } => {
+            RunSettlement::Completed { summary, .. } | RunSettlement::Stepped { summary } => {
                 summary.clone()
             }
-            Settlement::Asked(asks) => {
+            RunSettlement::Asked(asks) => {
                 asks.first().map(|ask| ask.card.question.clone()).unwrap_or_default()
             }
-            Settlement::Ruled { ask, .. } => ask.card.question.clone(),
-            Settlement::PutOff => PUT_OFF.into(),
-            Settlement::Failed { reason } => reason.clone(),
-            Settlement::Again { why, .. }
-            | Settlement::Later { why, .. }
-            | Settlement::Blocked { why } => why.clone(),
+            RunSettlement::Ruled { ask, .. } => ask.card.question.clone(),
+            RunSettlement::PutOff => PUT_OFF.into(),
+            RunSettlement::Failed { reason } => reason.clone(),
+            RunSettlement::Again { why, .. }
+            | RunSettlement::Later { why, .. }
+            | RunSettlement::Blocked { why } => why.clone(),
         }
     }
 }
@@ -126,9 +131,9 @@ impl LocalDesk {
         let token = self.new_token_id();
         self.submit(actor, move |batch| {
             check_is_free(batch, &new)?;
-            batch.on_task(new.task, &task::Command::Start { run: Some(new.id) })?;
+            batch.on_task(new.task, &task::TaskCommand::Start { run: Some(new.id) })?;
             let task = task_in(batch, new.task)?;
-            let started = Started {
+            let started = RunSpec {
                 id: new.id,
                 space: task.space,
                 task: new.task,
@@ -139,8 +144,8 @@ impl LocalDesk {
                 holder: new.holder.clone(),
                 session: new.session.clone(),
             };
-            if batch.on_run(new.id, &Command::Start(Box::new(started)))? {
-                identity::add_run_token(batch, token, &new)?;
+            if batch.on_run(new.id, &RunCommand::Start(Box::new(started)))? {
+                credentials::add_run_token(batch, token, &new)?;
             }
             run_in(batch, new.id)
         })
@@ -148,12 +153,12 @@ impl LocalDesk {
 
     /// Renews the lease of a run.
     pub fn renew_run(&self, actor: &Actor, id: RunId, fence: u64, until: Timestamp) -> Result<Run> {
-        self.on_run(actor, id, Command::Renew { fence, until })
+        self.on_run(actor, id, RunCommand::Renew { fence, until })
     }
 
     /// Records the agent's session id for its conversation.
     pub fn name_session(&self, actor: &Actor, id: RunId, session: &str) -> Result<Run> {
-        self.on_run(actor, id, Command::Name { session: session.into() })
+        self.on_run(actor, id, RunCommand::Name { session: session.into() })
     }
 
     /// Ends a run; its credential stops working with it.
@@ -162,14 +167,14 @@ impl LocalDesk {
         actor: &Actor,
         id: RunId,
         fence: u64,
-        how: How,
+        how: RunEndKind,
         note: &str,
     ) -> Result<Run> {
-        let spent = Spent::default();
-        self.on_run(actor, id, Command::End { fence, how, note: note.into(), spent })
+        let spent = RunUsage::default();
+        self.on_run(actor, id, RunCommand::End { fence, how, note: note.into(), spent })
     }
 
-    fn on_run(&self, actor: &Actor, id: RunId, command: Command) -> Result<Run> {
+    fn on_run(&self, actor: &Actor, id: RunId, command: RunCommand) -> Result<Run> {
         self.submit(actor, move |batch| {
             batch.on_run(id, &command)?;
             run_in(batch, id)
@@ -183,27 +188,27 @@ impl LocalDesk {
         &self,
         agent: &Actor,
         run: &Run,
-        spent: Spent,
-        settlement: Settlement,
+        spent: RunUsage,
+        settlement: RunSettlement,
     ) -> Result<Task> {
         let (id, task, fence) = (run.started.id, run.started.task, run.started.fence);
         let gate = self.new_gate_id();
         self.submit(agent, move |batch| {
-            if run_in(batch, id)?.state != State::Running {
+            if run_in(batch, id)?.state != RunState::Running {
                 let message = format!("run {id} is over: it settles nothing any more");
                 return Err(Refusal::new(Code::WrongState, message).into());
             }
             // A decision that a person took meanwhile stands, and an open question takes precedence.
             let now = task_in(batch, task)?;
             let left_open = now.is_waiting() && !settlement.asks();
-            let how = if left_open { How::Asked } else { settlement.how() };
-            batch.on_run(id, &Command::End { fence, how, note: settlement.note(), spent })?;
+            let how = if left_open { RunEndKind::Asked } else { settlement.how() };
+            batch.on_run(id, &RunCommand::End { fence, how, note: settlement.note(), spent })?;
             if !now.status.is_over() && !left_open {
                 settle(batch, &now, gate, &settlement)?;
             }
             // A question of a live agent does not take the task from it; the end of its run does.
             let after = task_in(batch, task)?;
-            free(batch, &after, id, &settlement.note())?;
+            release_task(batch, &after, id, &settlement.note())?;
             task_in(batch, task)
         })
     }
@@ -214,17 +219,17 @@ impl LocalDesk {
         self.submit(actor, move |batch| {
             let run = run_in(batch, id)?;
             let is_late = run.lease_until <= batch.at;
-            if run.state != State::Running || !(is_late || is_dead) {
+            if run.state != RunState::Running || !(is_late || is_dead) {
                 return Ok(None);
             }
-            let (fence, note, spent) = (run.started.fence, "its worker died", Spent::default());
+            let (fence, note, spent) = (run.started.fence, "its worker died", RunUsage::default());
             let command = match is_late {
-                true => Command::Lose,
-                false => Command::End { fence, how: How::Lost, note: note.into(), spent },
+                true => RunCommand::Lose,
+                false => RunCommand::End { fence, how: RunEndKind::Lost, note: note.into(), spent },
             };
             batch.on_run(id, &command)?;
             let task = task_in(batch, run.started.task)?;
-            free(batch, &task, id, "its run was lost")?;
+            release_task(batch, &task, id, "its run was lost")?;
             run_in(batch, id).map(Some)
         })
     }
@@ -249,7 +254,7 @@ impl LocalDesk {
     }
 
     /// Returns answers that ended a task, if a run of this place asked and its work has not been landed yet.
-    pub fn to_be_landed(&self, asker: &str, place: &Holder) -> Result<Vec<(GateId, Task)>> {
+    pub fn to_be_landed(&self, asker: &str, place: &LeaseHolder) -> Result<Vec<(GateId, Task)>> {
         let space = self.space;
         self.read(|read| {
             let mut found = vec![];
@@ -259,7 +264,8 @@ impl LocalDesk {
                     continue;
                 };
                 let task = read.task(task)?.map(|(row, _)| row.task);
-                let is_over = |task: &Task| matches!(task.status, Status::Closed | Status::Deleted);
+                let is_over =
+                    |task: &Task| matches!(task.status, TaskStatus::Closed | TaskStatus::Deleted);
                 let Some(task) = task.filter(is_over) else { continue };
                 let holder = read.run(run)?.map(|(run, _)| run.started.holder);
                 if holder.is_some_and(|holder| holder.is_at_the_place_of(place)) {
@@ -278,13 +284,13 @@ impl LocalDesk {
 
 /// Returns the actor that stands for the agent of a run. A worker records the agent's statements under it, so they
 /// are judged as an agent's word.
-pub(crate) fn agent_of(run: &Run, level: Level) -> Actor {
+pub(crate) fn agent_of(run: &Run, level: AssuranceLevel) -> Actor {
     let name = &run.started.agent;
     Actor {
         run: Some(run.started.id),
         task: Some(run.started.task),
         launcher: Some(run.started.launcher.clone()),
-        ..Actor::new(Role::Agent, name, Proof::Token, level, Door::Worker)
+        ..Actor::new(Role::Agent, name, IdentityProof::Token, level, EntryPoint::Worker)
     }
 }
 
@@ -296,11 +302,11 @@ const SLEPT_MAX: usize = 50;
 
 /// Checks that the task is free: two workers that saw it free must not both claim it, and one that a person took
 /// stays theirs.
-fn check_is_free(batch: &mut Batch<'_, '_>, new: &NewRun) -> Result<()> {
+fn check_is_free(batch: &mut WriteBatch<'_, '_>, new: &NewRun) -> Result<()> {
     let task = task_in(batch, new.task)?;
     let live = batch.write.live_runs(task.space, LIVE_RUNS_MAX)?;
     let is_run = live.iter().any(|r| r.started.task == new.task && r.started.id != new.id);
-    let is_taken = task.status == Status::InProgress && task.run != Some(new.id);
+    let is_taken = task.status == TaskStatus::InProgress && task.run != Some(new.id);
     if is_run || is_taken {
         let message = format!("task {} is in somebody else's hands", task.handle);
         return Err(Refusal::new(Code::WrongState, message)
@@ -311,51 +317,52 @@ fn check_is_free(batch: &mut Batch<'_, '_>, new: &NewRun) -> Result<()> {
 }
 
 fn settle(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     task: &Task,
     gate: GateId,
-    settlement: &Settlement,
+    settlement: &RunSettlement,
 ) -> Result<()> {
     match settlement {
-        Settlement::Completed { summary, facts } => {
-            let _: Completed = tasks::complete(batch, task.id, gate, summary, facts, false)?;
+        RunSettlement::Completed { summary, facts } => {
+            let _: CompletionOutcome =
+                tasks::complete(batch, task.id, gate, summary, facts, false)?;
         }
-        Settlement::Asked(asks) => {
+        RunSettlement::Asked(asks) => {
             for ask in asks {
                 gates::open(batch, ask)?;
             }
         }
-        Settlement::Ruled { ask, confidence } => {
+        RunSettlement::Ruled { ask, confidence } => {
             let ruling = batch.rule_on_completion(task.id, *confidence)?;
             gates::open(batch, &ask.as_ref().clone().demanded_by(&ruling))?;
         }
-        Settlement::Failed { reason } => {
-            batch.on_task(task.id, &task::Command::Fail { reason: reason.clone() })?;
+        RunSettlement::Failed { reason } => {
+            batch.on_task(task.id, &task::TaskCommand::Fail { reason: reason.clone() })?;
         }
         // The task changes only in that the run releases it.
-        Settlement::Stepped { .. } | Settlement::Again { .. } | Settlement::PutOff => {}
-        Settlement::Later { until, .. } => {
-            batch.on_task(task.id, &task::Command::Defer { until: Some(*until) })?;
+        RunSettlement::Stepped { .. } | RunSettlement::Again { .. } | RunSettlement::PutOff => {}
+        RunSettlement::Later { until, .. } => {
+            batch.on_task(task.id, &task::TaskCommand::Defer { until: Some(*until) })?;
         }
-        Settlement::Blocked { why } => {
-            batch.on_task(task.id, &task::Command::Block { reason: why.clone() })?;
+        RunSettlement::Blocked { why } => {
+            batch.on_task(task.id, &task::TaskCommand::Block { reason: why.clone() })?;
         }
     }
     Ok(())
 }
 
 /// Releases a task that this run held.
-fn free(batch: &mut Batch<'_, '_>, task: &Task, run: RunId, why: &str) -> Result<()> {
-    if task.run == Some(run) && task.status == Status::InProgress {
-        batch.on_task(task.id, &task::Command::Reopen { reason: why.into() })?;
+fn release_task(batch: &mut WriteBatch<'_, '_>, task: &Task, run: RunId, why: &str) -> Result<()> {
+    if task.run == Some(run) && task.status == TaskStatus::InProgress {
+        batch.on_task(task.id, &task::TaskCommand::Reopen { reason: why.into() })?;
     }
     Ok(())
 }
 
-fn task_in(batch: &mut Batch<'_, '_>, id: TaskId) -> Result<Task> {
+fn task_in(batch: &mut WriteBatch<'_, '_>, id: TaskId) -> Result<Task> {
     Ok(batch.task(id)?.cloned().ok_or_else(|| not_found("task", &id))?)
 }
 
-fn run_in(batch: &mut Batch<'_, '_>, id: RunId) -> Result<Run> {
+fn run_in(batch: &mut WriteBatch<'_, '_>, id: RunId) -> Result<Run> {
     Ok(batch.run(id)?.cloned().ok_or_else(|| not_found("run", &id))?)
 }

@@ -1,14 +1,15 @@
 //! The settings of a space: policies, agents, people, groups. They are kept in the store, where agents cannot edit
 //! them; every change is made by a person, validated as a whole and audited.
 
-use crate::batch::Batch;
+use crate::write_batch::WriteBatch;
 use crate::{
-    AgentSpec, Away, Calendar, LocalDesk, Person, Remembered, Result, Template, ledger, lifecycle,
+    Absence, AgentSpec, AnswerTemplate, Calendar, LocalDesk, Person, Result, StandingApproval,
+    ledger, lifecycle,
 };
 use sayso_core::text::shorten;
-use sayso_core::{Actor, Code, Deed, Refusal, Role, Timestamp};
-use sayso_policy::{Known, Layer, Mistake, Policies, Policy};
-use sayso_store::{Read, Setting};
+use sayso_core::{Actor, Code, Permission, Refusal, Role, Timestamp};
+use sayso_policy::{FileDiagnostic, KnownNames, Policy, PolicyLayer, PolicySet};
+use sayso_store::{ReadTransaction, StoredSetting};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -92,7 +93,7 @@ impl SettingKind {
 
 /// A change of one setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct SettingChange {
     /// The kind of the setting.
     pub kind: SettingKind,
     /// The name within the kind.
@@ -101,14 +102,14 @@ pub struct Change {
     pub body: Option<String>,
 }
 
-impl Change {
+impl SettingChange {
     /// Returns the mistakes that these changes would have as the only settings, for checks of a file.
-    pub fn mistakes(changes: &[Change]) -> Vec<Mistake> {
-        mistakes_in(&changes.iter().map(Change::as_setting).collect::<Vec<_>>())
+    pub fn mistakes(changes: &[SettingChange]) -> Vec<FileDiagnostic> {
+        mistakes_in(&changes.iter().map(SettingChange::as_setting).collect::<Vec<_>>())
     }
 
-    fn as_setting(&self) -> Setting {
-        Setting {
+    fn as_setting(&self) -> StoredSetting {
+        StoredSetting {
             kind: self.kind.as_str().into(),
             name: self.name.clone(),
             seq: 0,
@@ -121,14 +122,14 @@ impl Change {
 
 /// The settings of a space, cached until one changes.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct SpaceSettings {
     seq: u64,
-    settings: Vec<Setting>,
-    pub(crate) policies: Arc<Policies>,
+    settings: Vec<StoredSetting>,
+    pub(crate) policies: Arc<PolicySet>,
 }
 
-impl Rules {
-    fn read(read: &mut Read<'_>, space: sayso_core::SpaceId, seq: u64) -> Result<Self> {
+impl SpaceSettings {
+    fn read(read: &mut ReadTransaction<'_>, space: sayso_core::SpaceId, seq: u64) -> Result<Self> {
         let settings = match seq {
             0 => vec![],
             _ => ledger::settings(read, space)?,
@@ -139,7 +140,7 @@ impl Rules {
 
     /// Returns the body of a setting.
     pub(crate) fn one(&self, kind: SettingKind, name: &str) -> Option<&str> {
-        let is_it = |s: &&Setting| s.kind == kind.as_str() && s.name == name;
+        let is_it = |s: &&StoredSetting| s.kind == kind.as_str() && s.name == name;
         self.settings.iter().find(is_it).and_then(|setting| setting.body.as_deref())
     }
 
@@ -153,39 +154,40 @@ impl Rules {
 
 impl LocalDesk {
     /// Returns all settings, by kind and name.
-    pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<Setting>> {
+    pub fn settings(&self, kind: Option<SettingKind>) -> Result<Vec<StoredSetting>> {
         let all = self.read(|read| ledger::settings(read, self.space))?;
-        let is_wanted = |setting: &Setting| kind.is_none_or(|kind| setting.kind == kind.as_str());
+        let is_wanted =
+            |setting: &StoredSetting| kind.is_none_or(|kind| setting.kind == kind.as_str());
         Ok(self.known_settings(all.into_iter().filter(is_wanted).collect()))
     }
 
     /// Returns the policies in force.
-    pub fn policies(&self) -> Result<Arc<Policies>> {
+    pub fn policies(&self) -> Result<Arc<PolicySet>> {
         let rules = self.read(|read| self.rules(read))?;
         Ok(rules.policies.clone())
     }
 
     /// Applies changes in one transaction, and returns how many settings differ. The result is validated as a whole
     /// first. Only people may do this, so that an agent cannot change the rules that govern it.
-    pub fn set(&self, actor: &Actor, changes: Vec<Change>) -> Result<usize> {
+    pub fn set(&self, actor: &Actor, changes: Vec<SettingChange>) -> Result<usize> {
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Govern, "change what is set for the space")?;
+            batch.actor.check(Permission::Govern, "change what is set for the space")?;
             check_may_set(batch.actor, &changes)?;
             batch.check_space_is_there()?;
             if changes.len() > 1 {
                 let names = changes.iter().map(|c| format!("{} {}", c.kind.as_str(), c.name));
                 let all = shorten(&names.collect::<Vec<_>>().join(", "), REASON_CHARS_MAX);
                 let space = batch.desk.space_name.clone();
-                batch.about("fleet.applied", &space, None, &all);
+                batch.set_audit_subject("fleet.applied", &space, None, &all);
             }
             batch.change(&changes, "")
         })
     }
 
     /// Validates changes without applying them.
-    pub fn check_settings(&self, changes: &[Change]) -> Result<()> {
+    pub fn check_settings(&self, changes: &[SettingChange]) -> Result<()> {
         let before = self.settings(None)?;
-        let after = changes.iter().map(Change::as_setting);
+        let after = changes.iter().map(SettingChange::as_setting);
         changes.iter().try_for_each(|c| check_name(c.kind, &c.name, c.body.as_deref()))?;
         check(&together(before, after))
     }
@@ -193,33 +195,33 @@ impl LocalDesk {
     /// Returns the names of all settings of a kind.
     pub(crate) fn names_set(
         &self,
-        read: &mut Read<'_>,
+        read: &mut ReadTransaction<'_>,
         kind: SettingKind,
     ) -> Result<BTreeSet<String>> {
         let all = ledger::settings(read, self.space)?.into_iter();
-        let is_one = |s: &Setting| s.kind == kind.as_str() && s.body.is_some();
+        let is_one = |s: &StoredSetting| s.kind == kind.as_str() && s.body.is_some();
         Ok(all.filter(is_one).map(|setting| setting.name).collect())
     }
 
     /// Returns the settings, from the cache unless one has changed.
-    pub(crate) fn rules(&self, read: &mut Read<'_>) -> Result<Arc<Rules>> {
+    pub(crate) fn rules(&self, read: &mut ReadTransaction<'_>) -> Result<Arc<SpaceSettings>> {
         let seq = read.settings_seq(self.space)?;
         let mut kept = self.rules.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(rules) = kept.as_ref().filter(|rules| rules.seq == seq) {
             return Ok(rules.clone());
         }
-        let rules = Arc::new(Rules::read(read, self.space, seq)?);
+        let rules = Arc::new(SpaceSettings::read(read, self.space, seq)?);
         *kept = Some(rules.clone());
         Ok(rules)
     }
 }
 
-impl Batch<'_, '_> {
+impl WriteBatch<'_, '_> {
     /// Applies changes that are valid as a whole, and dismisses agents that are removed.
-    pub(crate) fn change(&mut self, changes: &[Change], reason: &str) -> Result<usize> {
+    pub(crate) fn change(&mut self, changes: &[SettingChange], reason: &str) -> Result<usize> {
         let changed = self.set(changes)?;
         check(&self.settings()?)?;
-        let is_gone = |c: &&Change| c.kind == SettingKind::Agent && c.body.is_none();
+        let is_gone = |c: &&SettingChange| c.kind == SettingKind::Agent && c.body.is_none();
         let gone: Vec<_> = changes.iter().filter(is_gone).collect();
         // All checks first: nothing may be written before the last one that can refuse.
         gone.iter().try_for_each(|agent| lifecycle::dismiss(self, &agent.name, reason))?;
@@ -228,9 +230,9 @@ impl Batch<'_, '_> {
     }
 
     /// Stages changes; returns how many settings differ.
-    pub(crate) fn set(&mut self, changes: &[Change]) -> Result<usize> {
+    pub(crate) fn set(&mut self, changes: &[SettingChange]) -> Result<usize> {
         let mut changed = 0;
-        for Change { kind, name, body } in changes {
+        for SettingChange { kind, name, body } in changes {
             check_name(*kind, name, body.as_deref())?;
             let before = ledger::setting(self.write, self.space, *kind, name)?;
             if before.as_ref().and_then(|setting| setting.body.as_ref()) == body.as_ref() {
@@ -244,8 +246,8 @@ impl Batch<'_, '_> {
                 None => (json!({"event": "removed"}), "removed"),
             };
             self.record(&stream, version, &event)?;
-            self.about(&format!("{}.{action}", kind.as_str()), name, None, "");
-            self.sets.push(Setting {
+            self.set_audit_subject(&format!("{}.{action}", kind.as_str()), name, None, "");
+            self.sets.push(StoredSetting {
                 kind: kind.as_str().into(),
                 name: name.clone(),
                 seq: 0,
@@ -258,7 +260,7 @@ impl Batch<'_, '_> {
     }
 
     /// Returns the settings with the staged changes applied.
-    fn settings(&mut self) -> Result<Vec<Setting>> {
+    fn settings(&mut self) -> Result<Vec<StoredSetting>> {
         let before = ledger::settings(self.write, self.space)?;
         let all = together(before, self.sets.iter().cloned());
         if all.len() > SETTINGS_MAX {
@@ -270,8 +272,11 @@ impl Batch<'_, '_> {
 }
 
 /// Returns the settings with changes applied.
-fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<Setting> {
-    let key = |setting: &Setting| (setting.kind.clone(), setting.name.clone());
+fn together(
+    before: Vec<StoredSetting>,
+    after: impl Iterator<Item = StoredSetting>,
+) -> Vec<StoredSetting> {
+    let key = |setting: &StoredSetting| (setting.kind.clone(), setting.name.clone());
     let all = before.into_iter().chain(after).map(|setting| (key(&setting), setting));
     let all: BTreeMap<_, _> = all.collect();
     all.into_values().filter(|setting| setting.body.is_some()).collect()
@@ -279,8 +284,8 @@ fn together(before: Vec<Setting>, after: impl Iterator<Item = Setting>) -> Vec<S
 
 /// Checks that the actor may make these changes. Only an admin may change the admin's policy, which alone may approve
 /// on timeout. And settings that people make for themselves, such as an absence, are not set by others.
-fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
-    let said = |c: &&Change| match c.kind {
+fn check_may_set(actor: &Actor, changes: &[SettingChange]) -> Result<()> {
+    let said = |c: &&SettingChange| match c.kind {
         SettingKind::Away | SettingKind::Remembered | SettingKind::Dismissed => true,
         SettingKind::Policy
         | SettingKind::Agent
@@ -297,7 +302,7 @@ fn check_may_set(actor: &Actor, changes: &[Change]) -> Result<()> {
             format!("{} may not set {what} {}: it is said, not set", actor.name, change.name);
         return Err(Refusal::new(Code::NotAllowed, message).into());
     }
-    let is_admins = |c: &Change| c.kind == SettingKind::Policy && c.name == ADMIN_POLICY;
+    let is_admins = |c: &SettingChange| c.kind == SettingKind::Policy && c.name == ADMIN_POLICY;
     if actor.role == Role::Admin || !changes.iter().any(is_admins) {
         return Ok(());
     }
@@ -326,7 +331,7 @@ fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
 }
 
 /// Checks that the settings are consistent: policies may only name people and groups that exist.
-fn check(settings: &[Setting]) -> Result<()> {
+fn check(settings: &[StoredSetting]) -> Result<()> {
     let mistakes = mistakes_in(settings);
     match mistakes.is_empty() {
         true => Ok(()),
@@ -334,7 +339,7 @@ fn check(settings: &[Setting]) -> Result<()> {
     }
 }
 
-fn mistakes_in(settings: &[Setting]) -> Vec<Mistake> {
+fn mistakes_in(settings: &[StoredSetting]) -> Vec<FileDiagnostic> {
     let texts = policy_texts(settings);
     let files = texts.iter().map(|(layer, file, text)| (layer.clone(), file.as_str(), *text));
     let mut mistakes = sayso_policy::mistakes(files, &known(settings));
@@ -342,14 +347,14 @@ fn mistakes_in(settings: &[Setting]) -> Vec<Mistake> {
         if let Some(what) = unreadable_body(setting) {
             let file = format!("{} {}", setting.kind, setting.name);
             let fix = "see the guide to fleets for what belongs there".into();
-            mistakes.push(Mistake { file, line: None, what, fix });
+            mistakes.push(FileDiagnostic { file, line: None, what, fix });
         }
     }
     mistakes
 }
 
 /// Returns the reason why a body cannot be parsed, if it cannot.
-fn unreadable_body(setting: &Setting) -> Option<String> {
+fn unreadable_body(setting: &StoredSetting) -> Option<String> {
     fn wrong<T: DeserializeOwned>(text: &str) -> Option<String> {
         serde_json::from_str::<T>(text).err().map(|error| error.to_string())
     }
@@ -360,9 +365,9 @@ fn unreadable_body(setting: &Setting) -> Option<String> {
         SettingKind::Person => wrong::<Person>(body).or_else(|| wrong_person(body)),
         SettingKind::Group => wrong::<Vec<String>>(body).or_else(|| wrong_group(body)),
         SettingKind::Calendar => wrong::<Calendar>(body),
-        SettingKind::Template => wrong::<Template>(body),
-        SettingKind::Remembered => wrong::<Remembered>(body),
-        SettingKind::Away => wrong::<Away>(body),
+        SettingKind::Template => wrong::<AnswerTemplate>(body),
+        SettingKind::Remembered => wrong::<StandingApproval>(body),
+        SettingKind::Away => wrong::<Absence>(body),
         SettingKind::Policy | SettingKind::Role | SettingKind::Station | SettingKind::Dismissed => {
             None
         }
@@ -390,34 +395,34 @@ fn wrong_group(body: &str) -> Option<String> {
 }
 
 /// Returns the names that policies may use. Without settings for people, any name may be a person.
-fn known(settings: &[Setting]) -> Known {
+fn known(settings: &[StoredSetting]) -> KnownNames {
     let names = |kind: SettingKind| -> Option<BTreeSet<String>> {
         let all = settings.iter().filter(|setting| setting.kind == kind.as_str());
         let names: BTreeSet<_> = all.map(|setting| setting.name.clone()).collect();
         (!names.is_empty()).then_some(names)
     };
-    Known {
+    KnownNames {
         people: names(SettingKind::Person),
         // Agents may exist by a token alone.
         groups: groups(settings),
-        ..Known::of_every_space()
+        ..KnownNames::of_every_space()
     }
 }
 
-fn groups(settings: &[Setting]) -> BTreeMap<String, Vec<String>> {
+fn groups(settings: &[StoredSetting]) -> BTreeMap<String, Vec<String>> {
     let all = settings.iter().filter(|setting| setting.kind == SettingKind::Group.as_str());
     all.filter_map(|s| Some((s.name.clone(), serde_json::from_str(s.body.as_deref()?).ok()?)))
         .collect()
 }
 
 /// Returns the policies with their layers, and their names in messages.
-fn policy_texts(settings: &[Setting]) -> Vec<(Layer, String, &str)> {
+fn policy_texts(settings: &[StoredSetting]) -> Vec<(PolicyLayer, String, &str)> {
     let all = settings.iter().filter(|setting| setting.kind == SettingKind::Policy.as_str());
     all.filter_map(|setting| {
         let layer = match (setting.name.as_str(), setting.name.strip_prefix("agent/")) {
-            (_, Some(agent)) => Layer::Agent(agent.into()),
-            (ADMIN_POLICY, None) => Layer::Admin,
-            (_, None) => Layer::Space,
+            (_, Some(agent)) => PolicyLayer::Agent(agent.into()),
+            (ADMIN_POLICY, None) => PolicyLayer::Admin,
+            (_, None) => PolicyLayer::Space,
         };
         Some((layer, format!("policy {}", setting.name), setting.body.as_deref()?))
     })
@@ -425,30 +430,30 @@ fn policy_texts(settings: &[Setting]) -> Vec<(Layer, String, &str)> {
 }
 
 fn policies(
-    settings: &[Setting],
-    parse: fn(Layer, &str, &str) -> std::result::Result<Policy, Vec<Mistake>>,
-) -> std::result::Result<Policies, Vec<Mistake>> {
+    settings: &[StoredSetting],
+    parse: fn(PolicyLayer, &str, &str) -> std::result::Result<Policy, Vec<FileDiagnostic>>,
+) -> std::result::Result<PolicySet, Vec<FileDiagnostic>> {
     let all: std::result::Result<Vec<_>, _> = policy_texts(settings)
         .into_iter()
         .map(|(layer, file, text)| parse(layer, &file, text))
         .collect();
-    Ok(Policies::with_groups(all?, &groups(settings)))
+    Ok(PolicySet::with_groups(all?, &groups(settings)))
 }
 
 /// Parses the policies that are set.
-pub(crate) fn policies_in_force(settings: &[Setting]) -> Result<Policies> {
+pub(crate) fn policies_in_force(settings: &[StoredSetting]) -> Result<PolicySet> {
     Ok(policies(settings, Policy::parse_again).map_err(unreadable)?)
 }
 
 /// Returns the refusal for an unreadable policy, which allows nothing.
-fn unreadable(mistakes: Vec<Mistake>) -> Refusal {
+fn unreadable(mistakes: Vec<FileDiagnostic>) -> Refusal {
     let refusal = wrong(&mistakes);
     let message =
         format!("the policy in force cannot be read, so nothing is allowed: {}", refusal.message);
     Refusal::new(Code::BadPolicy, message).hint("see it with: sayso policy check")
 }
 
-fn wrong(mistakes: &[Mistake]) -> Refusal {
+fn wrong(mistakes: &[FileDiagnostic]) -> Refusal {
     let all: Vec<_> = mistakes.iter().map(ToString::to_string).collect();
     Refusal::new(Code::BadPolicy, all.join("\n"))
         .hint("nothing was changed; mend it and set it again")

@@ -1,8 +1,8 @@
 //! Spaces: opening, creating and deleting them.
 
-use crate::{LocalDesk, Result, World, gates, lifecycle};
-use sayso_core::{Actor, Code, Deed, Level, Refusal, SpaceId};
-use sayso_store::{GateFilter, Place, Space, Store};
+use crate::{LocalDesk, Result, RuntimeEnv, gates, lifecycle};
+use sayso_core::{Actor, AssuranceLevel, Code, Permission, Refusal, SpaceId};
+use sayso_store::{GateFilter, SpaceRow, Store, StoreLocation};
 use std::sync::Arc;
 
 /// The number of gates per read when a space is deleted.
@@ -10,18 +10,18 @@ const WITHDRAWN_AT_ONCE: usize = 500;
 
 impl LocalDesk {
     /// Opens an existing space.
-    pub fn open(place: Place, name: &str, world: World) -> Result<Self> {
+    pub fn open(place: StoreLocation, name: &str, world: RuntimeEnv) -> Result<Self> {
         Self::of(Store::open(place)?, name, world)
     }
 
     /// Opens a space for a long-lived process with many threads, with group commit.
-    pub fn open_shared(place: Place, name: &str, world: World) -> Result<Self> {
+    pub fn open_shared(place: StoreLocation, name: &str, world: RuntimeEnv) -> Result<Self> {
         Self::of(Store::open(place)?.with_group_commit()?, name, world)
     }
 
     /// Opens a space that may have been deleted: it can be read, and the endings of its gates are still delivered to
     /// their askers.
-    pub fn open_kept(place: Place, name: &str, world: World) -> Result<Self> {
+    pub fn open_kept(place: StoreLocation, name: &str, world: RuntimeEnv) -> Result<Self> {
         let store = Store::open(place)?;
         let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
         Ok(Self::with(store, &space, world))
@@ -45,7 +45,7 @@ impl LocalDesk {
         Ok(Self { space: space.id, space_name: space.name, rules: Arc::default(), ..self.clone() })
     }
 
-    fn of(store: Store, name: &str, world: World) -> Result<Self> {
+    fn of(store: Store, name: &str, world: RuntimeEnv) -> Result<Self> {
         let space = store.read(|read| read.space(name))?.ok_or_else(|| no_space(name))?;
         match space.deleted_at {
             Some(_) => Err(deleted(name).into()),
@@ -53,14 +53,14 @@ impl LocalDesk {
         }
     }
 
-    fn with(store: Store, space: &Space, world: World) -> Self {
+    fn with(store: Store, space: &SpaceRow, world: RuntimeEnv) -> Self {
         Self {
             store: Arc::new(store),
             world,
             space: space.id,
             space_name: space.name.clone(),
             channels: vec![],
-            level: Level::S0,
+            level: AssuranceLevel::S0,
             rules: Arc::default(),
             pace: None,
             page_bytes_max: None,
@@ -77,7 +77,12 @@ impl LocalDesk {
 
     /// Creates a space, and the store if it does not exist. An existing space of this name is opened; the flag is
     /// true for a new one.
-    pub fn create(place: Place, name: &str, actor: &Actor, world: World) -> Result<(Self, bool)> {
+    pub fn create(
+        place: StoreLocation,
+        name: &str,
+        actor: &Actor,
+        world: RuntimeEnv,
+    ) -> Result<(Self, bool)> {
         check_space_name(name)?;
         let store = Store::create(place)?;
         if let Some(space) = store.read(|read| read.space(name))? {
@@ -86,11 +91,12 @@ impl LocalDesk {
                 None => Ok((Self::with(store, &space, world), false)),
             };
         }
-        let id = SpaceId::mint(world.now(), world.chance());
+        let id = SpaceId::mint(world.now(), world.random_u128());
         let (new_name, at, actor) = (name.to_owned(), world.now(), actor.clone());
         let made = store.write(move |write| {
             let space = write.add_space(id, &new_name, at)?;
-            let entry = sayso_core::audit::Entry::new(&actor, id, at, "space.created", &new_name);
+            let entry =
+                sayso_core::audit::ChainEntry::new(&actor, id, at, "space.created", &new_name);
             write.append(entry, &[])?;
             Ok(space)
         });
@@ -109,7 +115,7 @@ impl LocalDesk {
     }
 
     /// Returns all spaces in this store that are visible to the reader.
-    pub fn spaces(&self) -> Result<Vec<Space>> {
+    pub fn spaces(&self) -> Result<Vec<SpaceRow>> {
         let mut all = self.read(|read| Ok(read.spaces()?))?;
         if self.hides_spaces() {
             all.retain(|space| space.id == self.space);
@@ -126,9 +132,9 @@ impl LocalDesk {
             _ => format!("space {name} was deleted: {reason}"),
         };
         self.submit(actor, move |batch| {
-            batch.actor.check(Deed::Answer, "delete a space")?;
+            batch.actor.check(Permission::Answer, "delete a space")?;
             lifecycle::check_none_runs(batch)?;
-            batch.about("space.deleted", &name, None, &why);
+            batch.set_audit_subject("space.deleted", &name, None, &why);
             let mut withdrawn = 0;
             let mut filter = GateFilter { limit: WITHDRAWN_AT_ONCE, ..GateFilter::default() };
             loop {

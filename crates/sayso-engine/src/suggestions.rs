@@ -1,8 +1,8 @@
 //! Suggests policy rules from the answers of people: requests that were always approved need no approval.
 
-use crate::{LocalDesk, Recorded, Result};
+use crate::{LocalDesk, RequestLogEntry, Result};
 use sayso_core::{Actor, GateId, Timestamp, Verdict};
-use sayso_policy::{Decided, Suggestion};
+use sayso_policy::{DecidedRequest, RuleSuggestion};
 
 /// The number of records per read, and in total, counted from the given moment.
 const PAGE: usize = 500;
@@ -15,9 +15,9 @@ impl LocalDesk {
         actor: &Actor,
         since: Timestamp,
         least: usize,
-    ) -> Result<Vec<Suggestion>> {
+    ) -> Result<Vec<RuleSuggestion>> {
         let mut decided = vec![];
-        let (mut last, mut looked_at) = (None::<Recorded>, 0);
+        let (mut last, mut looked_at) = (None::<RequestLogEntry>, 0);
         while looked_at < RECORDS_MAX {
             let page = self.requests(actor, since, last.as_ref(), PAGE)?;
             looked_at += page.items.len();
@@ -31,7 +31,7 @@ impl LocalDesk {
     }
 
     /// Returns a record with the verdict of a person, who is named at the gate.
-    fn decided(&self, record: &Recorded) -> Option<Decided> {
+    fn decided(&self, record: &RequestLogEntry) -> Option<DecidedRequest> {
         record.verdict.as_ref()?;
         let gate = self.gate(record.id.parse::<GateId>().ok()?).ok()?;
         let (answer, by) = gate.answer()?;
@@ -40,7 +40,7 @@ impl LocalDesk {
             Verdict::Rejected => false,
             Verdict::Answered => return None,
         };
-        Some(Decided {
+        Some(DecidedRequest {
             request: record.request.clone(),
             approved,
             by: by.name.clone(),

@@ -1,14 +1,16 @@
 //! Commands and queries about tasks: create, edit, start, close, depend.
 
-use crate::batch::{Batch, not_found};
-use crate::gates::{self, Ask};
-use crate::load::{self, History};
-use crate::sight::check_knows_task;
+use crate::gates::{self, NewGate};
+use crate::load::{self, TaskTimeline};
+use crate::visibility::check_knows_task;
+use crate::write_batch::{WriteBatch, not_found};
 use crate::{LocalDesk, Result, paging};
-use sayso_core::gate::{Card, Fact, Gate};
-use sayso_core::task::{self, Command, Completion, Created, Edit, Status, Task};
-use sayso_core::{Actor, Code, GateId, Kind, Refusal, Role, RunId, Shape, TaskId, Timestamp};
-use sayso_store::{Handles, Page, TaskFilter, TaskRow};
+use sayso_core::gate::{Card, CardFact, Gate};
+use sayso_core::task::{self, CompletionEffect, Task, TaskCommand, TaskEdit, TaskSpec, TaskStatus};
+use sayso_core::{
+    Actor, AnswerShape, Code, GateId, GateKind, Refusal, Role, RunId, TaskId, Timestamp,
+};
+use sayso_store::{HandleTable, ListPage, TaskFilter, TaskRow};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -32,14 +34,14 @@ pub struct NewTask {
     /// The tasks that must be closed before it.
     pub blocked_by: BTreeSet<TaskId>,
     /// The kind of gate that opens when an agent reports it as complete.
-    pub requires: Option<Kind>,
+    pub requires: Option<GateKind>,
     /// A gate that opens at once.
-    pub awaiting: Option<(GateId, Kind)>,
+    pub awaiting: Option<(GateId, GateKind)>,
 }
 
 /// The result of reporting a task as complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Completed {
+pub enum CompletionOutcome {
     /// The task is closed.
     Closed(Box<Task>),
     /// The task waits for this gate first.
@@ -51,12 +53,12 @@ impl LocalDesk {
         self.submit(actor, move |batch| create(batch, &new))
     }
 
-    pub fn edit_task(&self, actor: &Actor, id: TaskId, edit: Edit) -> Result<Task> {
+    pub fn edit_task(&self, actor: &Actor, id: TaskId, edit: TaskEdit) -> Result<Task> {
         self.submit(actor, move |batch| {
             if let Some(Some(parent)) = edit.parent {
                 check_parent(batch, id, parent)?;
             }
-            batch.on_task(id, &Command::Edit(Box::new(edit.clone())))?;
+            batch.on_task(id, &TaskCommand::Edit(Box::new(edit.clone())))?;
             task_in(batch, id)
         })
     }
@@ -68,7 +70,7 @@ impl LocalDesk {
             let other = task_in(batch, on)?;
             let this = task_in(batch, id)?;
             // A task that depends on itself has a refusal of its own.
-            if id != on && batch.write.would_circle(id, on)? {
+            if id != on && batch.write.would_cycle(id, on)? {
                 return Err(Refusal::new(
                     Code::Cycle,
                     format!("{} already waits for {}", other.handle, this.handle),
@@ -76,18 +78,18 @@ impl LocalDesk {
                 .hint("see what waits for what with: sayso show ID")
                 .into());
             }
-            batch.on_task(id, &Command::AddDependency { on })?;
+            batch.on_task(id, &TaskCommand::AddDependency { on })?;
             task_in(batch, id)
         })
     }
 
     pub fn remove_dependency(&self, actor: &Actor, id: TaskId, on: TaskId) -> Result<Task> {
         check_knows_task(actor, id)?;
-        self.on_task(actor, id, Command::RemoveDependency { on })
+        self.on_task(actor, id, TaskCommand::RemoveDependency { on })
     }
 
     pub fn start_task(&self, actor: &Actor, id: TaskId, run: Option<RunId>) -> Result<Task> {
-        self.on_task(actor, id, Command::Start { run })
+        self.on_task(actor, id, TaskCommand::Start { run })
     }
 
     /// Claims a task that is not in progress. Claiming it again succeeds for its holder.
@@ -95,13 +97,13 @@ impl LocalDesk {
         check_knows_task(actor, id)?;
         self.submit(actor, move |batch| {
             let task = task_in(batch, id)?;
-            if task.status != Status::InProgress {
-                batch.on_task(id, &Command::Start { run: None })?;
+            if task.status != TaskStatus::InProgress {
+                batch.on_task(id, &TaskCommand::Start { run: None })?;
                 return task_in(batch, id);
             }
             let history = load::task_history(batch.write, id)?;
             let who = history.iter().rev().find_map(|(_, event)| match event {
-                task::Event::Started { by, .. } => Some(by.as_str()),
+                task::TaskEvent::Started { by, .. } => Some(by.as_str()),
                 _ => None,
             });
             if who == Some(batch.actor.name.as_str()) && task.run == batch.actor.run {
@@ -113,28 +115,28 @@ impl LocalDesk {
     }
 
     pub fn note(&self, actor: &Actor, id: TaskId, text: &str, as_agent: bool) -> Result<Task> {
-        self.on_task(actor, id, Command::Note { text: text.into(), as_agent })
+        self.on_task(actor, id, TaskCommand::Note { text: text.into(), as_agent })
     }
 
     pub fn reopen_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
-        self.on_task(actor, id, Command::Reopen { reason: reason.into() })
+        self.on_task(actor, id, TaskCommand::Reopen { reason: reason.into() })
     }
 
     pub fn defer_task(&self, actor: &Actor, id: TaskId, until: Option<Timestamp>) -> Result<Task> {
-        self.on_task(actor, id, Command::Defer { until })
+        self.on_task(actor, id, TaskCommand::Defer { until })
     }
 
     /// Marks a task as failed.
     pub fn fail_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
-        self.on_task(actor, id, Command::Fail { reason: reason.into() })
+        self.on_task(actor, id, TaskCommand::Fail { reason: reason.into() })
     }
 
     /// Marks a task as blocked by something that is not a task.
     pub fn block_task(&self, actor: &Actor, id: TaskId, reason: &str) -> Result<Task> {
-        self.on_task(actor, id, Command::Block { reason: reason.into() })
+        self.on_task(actor, id, TaskCommand::Block { reason: reason.into() })
     }
 
-    fn on_task(&self, actor: &Actor, id: TaskId, command: Command) -> Result<Task> {
+    fn on_task(&self, actor: &Actor, id: TaskId, command: TaskCommand) -> Result<Task> {
         self.submit(actor, move |batch| {
             batch.on_task(id, &command)?;
             task_in(batch, id)
@@ -146,7 +148,7 @@ impl LocalDesk {
         &self,
         actor: &Actor,
         id: TaskId,
-        kind: Kind,
+        kind: GateKind,
         question: Option<String>,
     ) -> Result<Gate> {
         let gate = self.new_gate_id();
@@ -167,7 +169,7 @@ impl LocalDesk {
         id: TaskId,
         reason: &str,
         force: bool,
-    ) -> Result<Completed> {
+    ) -> Result<CompletionOutcome> {
         check_knows_task(actor, id)?;
         let (reason, gate) = (reason.to_owned(), self.new_gate_id());
         self.submit(actor, move |batch| complete(batch, id, gate, &reason, &[], force))
@@ -183,7 +185,7 @@ impl LocalDesk {
     ) -> Result<Task> {
         let reason = reason.to_owned();
         self.submit(actor, move |batch| {
-            finish(batch, id, End::Delete, &reason, force)?;
+            finish(batch, id, TaskEnd::Delete, &reason, force)?;
             task_in(batch, id)
         })
     }
@@ -197,7 +199,7 @@ impl LocalDesk {
     }
 
     /// Returns tasks, a page at a time.
-    pub fn tasks(&self, filter: &TaskFilter) -> Result<Page<TaskRow>> {
+    pub fn tasks(&self, filter: &TaskFilter) -> Result<ListPage<TaskRow>> {
         self.read(|read| {
             paging::bounded(self.page_bytes_max, filter.limit, |last: Option<&TaskRow>, limit| {
                 let after = last.map(|row| row.task.id).or(filter.after);
@@ -207,13 +209,13 @@ impl LocalDesk {
     }
 
     /// Returns the events of a task, in order.
-    pub fn history(&self, id: TaskId) -> Result<History> {
+    pub fn history(&self, id: TaskId) -> Result<TaskTimeline> {
         self.task(id)?;
         self.read(|read| load::task_history(read, id))
     }
 
     /// Returns the handles and statuses of tasks that are visible to the reader.
-    pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, Status)>> {
+    pub fn task_names(&self, ids: &[TaskId]) -> Result<Vec<(TaskId, String, TaskStatus)>> {
         let ids: Vec<_> = ids.iter().copied().filter(|id| self.shows_task(*id)).collect();
         self.read(|read| Ok(read.task_names(self.space, &ids)?))
     }
@@ -221,31 +223,31 @@ impl LocalDesk {
 
 /// Closes a task, or opens the gate that is required first, with `facts` on its card.
 pub(crate) fn complete(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: TaskId,
     gate: GateId,
     reason: &str,
-    facts: &[Fact],
+    facts: &[CardFact],
     force: bool,
-) -> Result<Completed> {
+) -> Result<CompletionOutcome> {
     let task = task_in(batch, id)?;
     if let Some(gate) = completion_gate(batch, &task)? {
-        return Ok(Completed::Waits(Box::new(task), Box::new(gate)));
+        return Ok(CompletionOutcome::Waits(Box::new(task), Box::new(gate)));
     }
     let is_up = !task.is_waiting() && !task.status.is_over();
-    if let (Completion::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
+    if let (CompletionEffect::Opens(kind), true) = (task::completion(&task, batch.actor), is_up) {
         check_nothing_left(batch, &task)?;
         let mut ask = ask_for(gate, &task, kind, reason);
         ask.card.facts = facts.to_vec();
         let gate = gates::open(batch, &ask)?;
-        return Ok(Completed::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
+        return Ok(CompletionOutcome::Waits(Box::new(task_in(batch, id)?), Box::new(gate)));
     }
-    finish(batch, id, End::Close, reason, force)?;
-    Ok(Completed::Closed(Box::new(task_in(batch, id)?)))
+    finish(batch, id, TaskEnd::Close, reason, force)?;
+    Ok(CompletionOutcome::Closed(Box::new(task_in(batch, id)?)))
 }
 
 /// Returns the open gate of an earlier completion by the same actor.
-fn completion_gate(batch: &mut Batch<'_, '_>, task: &Task) -> Result<Option<Gate>> {
+fn completion_gate(batch: &mut WriteBatch<'_, '_>, task: &Task) -> Result<Option<Gate>> {
     for id in task.waits_for.keys() {
         let gate = gates::gate_in(batch, *id)?;
         if task::is_completion_gate(task, &gate, batch.actor) {
@@ -255,13 +257,13 @@ fn completion_gate(batch: &mut Batch<'_, '_>, task: &Task) -> Result<Option<Gate
     Ok(None)
 }
 
-fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
+fn create(batch: &mut WriteBatch<'_, '_>, new: &NewTask) -> Result<Task> {
     batch.check_space_is_there()?;
     let handle = match batch.task(new.id)? {
         Some(task) => task.handle.clone(),
         None => {
             batch.check_is_free(&load::task_stream(new.id))?;
-            batch.free_handle(Handles::Tasks, |len| new.id.handle(len))?
+            batch.free_handle(HandleTable::Tasks, |len| new.id.handle(len))?
         }
     };
     for other in new.parent.iter().chain(&new.blocked_by) {
@@ -272,7 +274,7 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
         (Role::Agent, Some(task)) => batch.task(task)?.and_then(|task| task.requires),
         _ => None,
     };
-    let created = Created {
+    let created = TaskSpec {
         id: new.id,
         space: batch.space,
         handle,
@@ -287,7 +289,7 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
         requires: new.requires.or(inherited),
         created_by: batch.actor.name.clone(),
     };
-    let is_new = batch.on_task(new.id, &Command::Create(Box::new(created)))?;
+    let is_new = batch.on_task(new.id, &TaskCommand::Create(Box::new(created)))?;
     if let Some((gate, kind)) = new.awaiting.filter(|_| is_new) {
         let task = task_in(batch, new.id)?;
         gates::open(batch, &ask_for(gate, &task, kind, ""))?;
@@ -296,32 +298,32 @@ fn create(batch: &mut Batch<'_, '_>, new: &NewTask) -> Result<Task> {
 }
 
 /// Returns the default question of a task.
-fn ask_for(id: GateId, task: &Task, kind: Kind, narrative: &str) -> Ask {
+fn ask_for(id: GateId, task: &Task, kind: GateKind, narrative: &str) -> NewGate {
     let question = format!("{}: {}", task.title, kind.default_question());
-    let shape = if kind == Kind::Input { Shape::Text } else { Shape::Verdict };
+    let shape = if kind == GateKind::Input { AnswerShape::Text } else { AnswerShape::Verdict };
     let card = Card { question, narrative: narrative.into(), facts: vec![], shape };
-    Ask::new(id, kind, Some(task.id), card)
+    NewGate::new(id, kind, Some(task.id), card)
 }
 
 #[derive(Clone, Copy)]
-enum End {
+enum TaskEnd {
     Close,
     Delete,
 }
 
-impl End {
-    fn command(self, reason: &str, open_children: usize) -> Command {
+impl TaskEnd {
+    fn command(self, reason: &str, open_children: usize) -> TaskCommand {
         let reason = reason.to_owned();
         match self {
-            End::Close => Command::Close { reason, open_children },
-            End::Delete => Command::Delete { reason, open_children },
+            TaskEnd::Close => TaskCommand::Close { reason, open_children },
+            TaskEnd::Delete => TaskCommand::Delete { reason, open_children },
         }
     }
 
     fn why(self, task: &Task, reason: &str) -> String {
         let (verb, handle) = match self {
-            End::Close => ("closed", &task.handle),
-            End::Delete => ("deleted", &task.handle),
+            TaskEnd::Close => ("closed", &task.handle),
+            TaskEnd::Delete => ("deleted", &task.handle),
         };
         match reason {
             "" => format!("task {handle} was {verb}"),
@@ -333,9 +335,9 @@ impl End {
 /// Ends a task and, with `force`, its children. It is checked before anything is withdrawn, so that a refused command
 /// clears no gate.
 fn finish(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: TaskId,
-    end: End,
+    end: TaskEnd,
     reason: &str,
     force: bool,
 ) -> Result<()> {
@@ -358,26 +360,26 @@ fn finish(
 
 /// Moves a task to a status by the corresponding command.
 pub(crate) fn move_to(
-    batch: &mut Batch<'_, '_>,
+    batch: &mut WriteBatch<'_, '_>,
     id: TaskId,
-    to: Status,
+    to: TaskStatus,
     reason: &str,
 ) -> Result<()> {
     let why = || reason.to_owned();
     let command = match to {
-        Status::Closed => return finish(batch, id, End::Close, reason, false),
-        Status::Deleted => return finish(batch, id, End::Delete, reason, false),
-        Status::Open => Command::Reopen { reason: why() },
-        Status::InProgress => Command::Start { run: None },
-        Status::Deferred => Command::Defer { until: None },
-        Status::Failed => Command::Fail { reason: why() },
-        Status::Blocked => Command::Block { reason: why() },
+        TaskStatus::Closed => return finish(batch, id, TaskEnd::Close, reason, false),
+        TaskStatus::Deleted => return finish(batch, id, TaskEnd::Delete, reason, false),
+        TaskStatus::Open => TaskCommand::Reopen { reason: why() },
+        TaskStatus::InProgress => TaskCommand::Start { run: None },
+        TaskStatus::Deferred => TaskCommand::Defer { until: None },
+        TaskStatus::Failed => TaskCommand::Fail { reason: why() },
+        TaskStatus::Blocked => TaskCommand::Block { reason: why() },
     };
     batch.on_task(id, &command).map(drop)
 }
 
 /// Checks that all children are closed, so that a person signs off a complete task.
-fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
+fn check_nothing_left(batch: &mut WriteBatch<'_, '_>, task: &Task) -> Result<()> {
     match batch.write.open_children(task.id)?.len() {
         0 => Ok(()),
         left => Err(Refusal::new(
@@ -389,7 +391,7 @@ fn check_nothing_left(batch: &mut Batch<'_, '_>, task: &Task) -> Result<()> {
     }
 }
 
-fn check_parent(batch: &mut Batch<'_, '_>, id: TaskId, parent: TaskId) -> Result<()> {
+fn check_parent(batch: &mut WriteBatch<'_, '_>, id: TaskId, parent: TaskId) -> Result<()> {
     let above = task_in(batch, parent)?;
     let this = task_in(batch, id)?;
     if id != parent && batch.write.is_above(id, parent)? {
@@ -402,6 +404,6 @@ fn check_parent(batch: &mut Batch<'_, '_>, id: TaskId, parent: TaskId) -> Result
     Ok(())
 }
 
-fn task_in(batch: &mut Batch<'_, '_>, id: TaskId) -> Result<Task> {
+fn task_in(batch: &mut WriteBatch<'_, '_>, id: TaskId) -> Result<Task> {
     Ok(batch.task(id)?.cloned().ok_or_else(|| not_found("task", &id))?)
 }

@@ -4,7 +4,7 @@
 //! Git is the user's own program. Our commands never run a hook of the repository: an agent can write hooks, and
 //! they would run as the worker.
 
-use sayso_agents::process::MARK;
+use sayso_agents::process_tree::MARK;
 use sayso_core::RunId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,11 +74,11 @@ impl GitError {
     }
 }
 
-type Result<T> = std::result::Result<T, GitError>;
+type GitResult<T> = std::result::Result<T, GitError>;
 
 /// The Git repository in which tasks are worked on.
 #[derive(Debug, Clone)]
-pub struct Repository {
+pub struct GitRepository {
     root: PathBuf,
     worktrees: PathBuf,
     base: String,
@@ -97,7 +97,7 @@ pub struct Worktree {
 
 /// The changes of a task, cut to what a person is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Diff {
+pub struct TaskDiff {
     /// The files with counts of lines (`git diff --stat`).
     pub summary: String,
     /// The diff, cut where it is too long.
@@ -108,7 +108,7 @@ pub struct Diff {
 
 /// A path that differs between two trees: its mode and object id before and after; none where it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct PathChange {
     pub path: String,
     pub before: Option<String>,
     pub after: Option<String>,
@@ -116,7 +116,7 @@ pub struct Change {
 
 /// The outcome of a merge into the base.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
+pub enum MergeOutcome {
     /// The branch is part of the base now.
     Merged,
     /// The base contained the branch already.
@@ -127,10 +127,10 @@ pub enum Merge {
     InTheWay(String),
 }
 
-impl Repository {
+impl GitRepository {
     /// Opens the repository around a folder. Worktrees go below `worktrees`; work starts from `base`, or from the
     /// checked-out branch.
-    pub fn open(folder: &Path, worktrees: PathBuf, base: Option<&str>) -> Result<Self> {
+    pub fn open(folder: &Path, worktrees: PathBuf, base: Option<&str>) -> GitResult<Self> {
         let here = || folder.display().to_string();
         let top = git(folder, ["rev-parse", "--show-toplevel"])
             .map_err(|e| if e == GitError::NoGit { e } else { GitError::NoRepository(here()) })?;
@@ -178,17 +178,17 @@ impl Repository {
     }
 
     /// Returns the number of files with uncommitted changes in the main tree. Agents do not see those.
-    pub fn uncommitted(&self) -> Result<usize> {
+    pub fn uncommitted(&self) -> GitResult<usize> {
         Ok(git(&self.root, ["status", "--porcelain", "--untracked-files=no"])?.lines().count())
     }
 
     /// Returns the worktree of a task, or makes one on a new branch.
-    pub fn prepare(&self, name: &str, title: &str) -> Result<Worktree> {
+    pub fn prepare(&self, name: &str, title: &str) -> GitResult<Worktree> {
         self.prepare_from(name, title, &self.base)
     }
 
     /// Returns the branch of a task's work if it exists and is not merged into the base.
-    pub fn left_on(&self, name: &str, title: &str) -> Option<String> {
+    pub fn unmerged_branch(&self, name: &str, title: &str) -> Option<String> {
         let branch = branch_of(name, title);
         let name = format!("refs/heads/{branch}");
         git(&self.root, ["rev-parse", "--verify", "--quiet", &name]).ok()?;
@@ -197,12 +197,12 @@ impl Repository {
     }
 
     /// Like `prepare`, but a new worktree starts from another branch than the base.
-    pub fn prepare_from(&self, name: &str, title: &str, from: &str) -> Result<Worktree> {
+    pub fn prepare_from(&self, name: &str, title: &str, from: &str) -> GitResult<Worktree> {
         let folder = self.worktrees.join(name);
         let branch = branch_of(name, title);
         // Git itself fails on worktrees that another process is making, and an existing one may be about to be
         // removed.
-        let turn = self.turn("trees.lock")?;
+        let turn = self.lock("trees.lock")?;
         if let Some(tree) = self.existing(name)? {
             return Ok(tree);
         }
@@ -212,7 +212,7 @@ impl Repository {
         }
         let (path, base) = (folder.as_os_str(), OsStr::new(from));
         let new = ["worktree", "add", "--no-track", "-b", &branch].map(OsStr::new);
-        let made = patiently(|| git(here, new.into_iter().chain([path, base])));
+        let made = with_lock_retry(|| git(here, new.into_iter().chain([path, base])));
         made.or_else(|error| {
             // The branch remains from an earlier time, its worktree does not: the work continues on it.
             let name = format!("refs/heads/{branch}");
@@ -221,7 +221,7 @@ impl Repository {
             }
             clear(here, &folder)?;
             let old = ["worktree", "add"].map(OsStr::new);
-            patiently(|| git(here, old.into_iter().chain([path, OsStr::new(&branch)])))
+            with_lock_retry(|| git(here, old.into_iter().chain([path, OsStr::new(&branch)])))
         })?;
         let mark = self.mark(name);
         std::fs::write(&mark, &branch)
@@ -241,8 +241,8 @@ impl Repository {
         &self,
         name: &str,
         id: &str,
-        begin: impl FnOnce() -> Result<String>,
-    ) -> Result<String> {
+        begin: impl FnOnce() -> GitResult<String>,
+    ) -> GitResult<String> {
         if let Ok(since) = self.step_since(name, id) {
             return Ok(since);
         }
@@ -257,7 +257,7 @@ impl Repository {
     }
 
     /// Returns the commit at which a step began that has begun already.
-    pub fn step_since(&self, name: &str, id: &str) -> Result<String> {
+    pub fn step_since(&self, name: &str, id: &str) -> GitResult<String> {
         let path = self.step_mark(name);
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         match text.split_once('\n') {
@@ -275,12 +275,12 @@ impl Repository {
         self.worktrees.join(format!("{name}.step"))
     }
 
-    fn here(&self) -> At<'_> {
-        At { folder: &self.root, run: self.run.as_deref(), turn: None }
+    fn here(&self) -> GitContext<'_> {
+        GitContext { folder: &self.root, run: self.run.as_deref(), turn: None }
     }
 
     /// Returns the complete worktree of a task, if it has one.
-    pub fn existing(&self, name: &str) -> Result<Option<Worktree>> {
+    pub fn existing(&self, name: &str) -> GitResult<Option<Worktree>> {
         let folder = self.worktrees.join(name);
         if !folder.join(".git").exists() || !self.mark(name).exists() {
             return Ok(None);
@@ -296,19 +296,19 @@ impl Repository {
 
     /// Merges a branch into the base. The main tree is changed only if the base is checked out there, and uncommitted
     /// changes in it are never overwritten.
-    pub fn merge(&self, branch: &str, message: &str) -> Result<Merge> {
-        let turn = self.turn("merge.lock")?;
-        let here = At::from(&self.root).in_turn(&turn);
+    pub fn merge(&self, branch: &str, message: &str) -> GitResult<MergeOutcome> {
+        let turn = self.lock("merge.lock")?;
+        let here = GitContext::from(&self.root).in_turn(&turn);
         let home = format!("refs/heads/{}", self.base);
         let Ok(ours) = git(here, ["rev-parse", "--verify", "--quiet", &home]) else {
-            return Ok(Merge::InTheWay(format!(
+            return Ok(MergeOutcome::InTheWay(format!(
                 "{} is no branch that could be merged to",
                 self.base
             )));
         };
         let theirs = git(here, ["rev-parse", "--verify", branch])?;
         if git(here, ["merge-base", "--is-ancestor", &theirs, &ours]).is_ok() {
-            return Ok(Merge::Nothing);
+            return Ok(MergeOutcome::Nothing);
         }
         let merged = run(
             here,
@@ -319,34 +319,40 @@ impl Repository {
         let tree = lines.next().unwrap_or_default().to_owned();
         match merged.status.code() {
             Some(0) => {}
-            Some(1) => return Ok(Merge::Conflict(lines.collect::<Vec<_>>().join(", "))),
+            Some(1) => return Ok(MergeOutcome::Conflict(lines.collect::<Vec<_>>().join(", "))),
             _ => return Err(failed("merge", &text(&merged.stderr))),
         }
         let commit = with_identity(
             here,
             &["commit-tree", &tree, "-p", &ours, "-p", &theirs, "-m", message],
         )?;
-        self.advance(here, &home, &ours, &commit)
+        self.fast_forward(here, &home, &ours, &commit)
     }
 
-    fn advance(&self, here: At<'_>, home: &str, from: &str, to: &str) -> Result<Merge> {
+    fn fast_forward(
+        &self,
+        here: GitContext<'_>,
+        home: &str,
+        from: &str,
+        to: &str,
+    ) -> GitResult<MergeOutcome> {
         let head = git(here, ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
         if head != home {
             git(here, ["update-ref", home, to, from])?;
-            return Ok(Merge::Merged);
+            return Ok(MergeOutcome::Merged);
         }
-        match patiently(|| git(here, ["merge", "--ff-only", "--quiet", to])) {
-            Ok(_) => Ok(Merge::Merged),
-            Err(error) => Ok(Merge::InTheWay(error.to_string())),
+        match with_lock_retry(|| git(here, ["merge", "--ff-only", "--quiet", to])) {
+            Ok(_) => Ok(MergeOutcome::Merged),
+            Err(error) => Ok(MergeOutcome::InTheWay(error.to_string())),
         }
     }
 
     /// Takes a file lock that holds across processes. A stopped process delays the others up to a timeout, not for
     /// ever.
-    fn turn(&self, name: &str) -> Result<File> {
+    fn lock(&self, name: &str) -> GitResult<File> {
         let began = Instant::now();
         loop {
-            if let Some(file) = self.try_turn(name)? {
+            if let Some(file) = self.try_lock(name)? {
                 return Ok(file);
             }
             if began.elapsed() > TURN_MAX {
@@ -358,7 +364,7 @@ impl Repository {
     }
 
     /// Takes the lock; none if another process holds it.
-    pub(crate) fn try_turn(&self, name: &str) -> Result<Option<File>> {
+    pub(crate) fn try_lock(&self, name: &str) -> GitResult<Option<File>> {
         let file = self.lock_file(name)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -367,7 +373,7 @@ impl Repository {
         }
     }
 
-    fn lock_file(&self, name: &str) -> Result<File> {
+    fn lock_file(&self, name: &str) -> GitResult<File> {
         let path = self.worktrees.join(name);
         let file = std::fs::create_dir_all(&self.worktrees).and_then(|()| {
             File::options().read(true).write(true).create(true).truncate(false).open(&path)
@@ -377,8 +383,8 @@ impl Repository {
 
     /// Removes a worktree that is not needed any more; its branch stays. Commit first what is to be kept. `is_needed`
     /// is called under the lock: a run that begins later waits until the worktree is gone.
-    pub fn remove(&self, tree: &Worktree, is_needed: impl FnOnce() -> bool) -> Result<()> {
-        let turn = self.turn("trees.lock")?;
+    pub fn remove(&self, tree: &Worktree, is_needed: impl FnOnce() -> bool) -> GitResult<()> {
+        let turn = self.lock("trees.lock")?;
         if is_needed() {
             return Ok(());
         }
@@ -391,21 +397,21 @@ impl Repository {
 
 impl Worktree {
     /// Commits all changes in the worktree, if there are any, and returns the last commit.
-    pub fn commit(&self, message: &str, author: &str) -> Result<String> {
-        patiently(|| git(self.here(), ["add", "--all"]))?;
+    pub fn commit(&self, message: &str, author: &str) -> GitResult<String> {
+        with_lock_retry(|| git(self.here(), ["add", "--all"]))?;
         if !run(self.here(), ["diff", "--cached", "--quiet", "--no-ext-diff"])?.status.success() {
             let author = format!("--author={author} <{author}@localhost>");
             let words = ["commit", "--quiet", "--no-verify", &author, "-m", message];
             with_identity(self.here(), &words)?;
         }
         let head = git(self.here(), ["rev-parse", "HEAD"])?;
-        self.keep(&head)?;
+        self.update_branch(&head)?;
         Ok(head)
     }
 
     /// Moves the task's branch to the commit if the agent left the branch, or fails if the branch cannot be moved
     /// forward to it.
-    fn keep(&self, head: &str) -> Result<()> {
+    fn update_branch(&self, head: &str) -> GitResult<()> {
         let ours = format!("refs/heads/{}", self.branch);
         let is_on = git(self.here(), ["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
         if is_on == ours {
@@ -421,13 +427,13 @@ impl Worktree {
     }
 
     /// Returns the last commit.
-    pub fn head(&self) -> Result<String> {
+    pub fn head(&self) -> GitResult<String> {
         git(self.here(), ["rev-parse", "--verify", "HEAD^{commit}"])
     }
 
     /// Returns the paths that differ from a commit: in a later commit, or in the folder as it is. Changes that the
     /// agent told its own index to ignore are seen all the same.
-    pub fn changed_since(&self, since: &str, commit: Option<&str>) -> Result<Vec<String>> {
+    pub fn changed_since(&self, since: &str, commit: Option<&str>) -> GitResult<Vec<String>> {
         let names = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
         if let Some(commit) = commit {
             let args = [&names[..], &[since, commit]].concat();
@@ -438,7 +444,7 @@ impl Worktree {
     }
 
     /// Returns the paths that differ between two Git trees.
-    pub fn changes(&self, since: &str, now: &str) -> Result<Vec<Change>> {
+    pub fn changes(&self, since: &str, now: &str) -> GitResult<Vec<PathChange>> {
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", since, now];
         let found = paths(&run(self.here(), args)?, &args)?;
         let change = |pair: &[String]| {
@@ -450,14 +456,14 @@ impl Worktree {
                 false => Some(format!("{mode} {id}")),
             };
             let (before, after) = (content(mode, id), content(mode_now, id_now));
-            Some(Change { path: path.clone(), before, after })
+            Some(PathChange { path: path.clone(), before, after })
         };
         let wrong = || failed("see what was changed", "it said something else");
         found.chunks(2).map(|pair| change(pair).ok_or_else(wrong)).collect()
     }
 
-    /// Returns the content of each path of a Git tree, in the notation of [`Change`].
-    pub fn contents(&self, tree: &str) -> Result<BTreeMap<String, String>> {
+    /// Returns the content of each path of a Git tree, in the notation of [`PathChange`].
+    pub fn contents(&self, tree: &str) -> GitResult<BTreeMap<String, String>> {
         let args = ["ls-tree", "-r", "-z", "--full-tree", tree];
         let found = paths(&run(self.here(), args)?, &args)?;
         let entry = |line: String| {
@@ -469,12 +475,12 @@ impl Worktree {
     }
 
     /// Writes the content of the folder as a Git tree and returns its id. The index stays as it is.
-    pub fn snapshot(&self) -> Result<String> {
+    pub fn snapshot(&self) -> GitResult<String> {
         self.snapshot_over(&self.head()?)
     }
 
     /// Writes the tree on top of an earlier one: a path that is tracked and ignored stays tracked.
-    fn snapshot_over(&self, before: &str) -> Result<String> {
+    fn snapshot_over(&self, before: &str) -> GitResult<String> {
         let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
         let index = self.folder.join(format!("{theirs}.sayso-step-{}", std::process::id()));
         let with_index = |args: &[&str]| {
@@ -493,7 +499,7 @@ impl Worktree {
     }
 
     /// Returns the changes of the task so far, committed or not. The worktree and its index stay as they are.
-    pub fn diff(&self, bytes_max: usize) -> Result<Diff> {
+    pub fn diff(&self, bytes_max: usize) -> GitResult<TaskDiff> {
         let from = git(self.here(), ["merge-base", &self.base, "HEAD"])?;
         // A copy of the agent's index, so that Git need not read every file.
         let theirs = git(self.here(), ["rev-parse", "--git-path", "index"])?;
@@ -518,43 +524,43 @@ impl Worktree {
             let end = (0..=bytes_max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
             text.truncate(end);
         }
-        Ok(Diff { summary, text, is_cut })
+        Ok(TaskDiff { summary, text, is_cut })
     }
 
-    fn here(&self) -> At<'_> {
-        At { folder: &self.folder, run: self.run.as_deref(), turn: None }
+    fn here(&self) -> GitContext<'_> {
+        GitContext { folder: &self.folder, run: self.run.as_deref(), turn: None }
     }
 }
 
 /// The folder, run and lock under which a Git command runs.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct GitContext<'a> {
     folder: &'a Path,
     run: Option<&'a str>,
     turn: Option<&'a File>,
 }
 
-impl<'a> At<'a> {
+impl<'a> GitContext<'a> {
     /// Passes the lock on to Git: if we die, the lock is free when Git has ended, not before.
     fn in_turn(self, turn: &'a File) -> Self {
         Self { turn: Some(turn), ..self }
     }
 }
 
-impl<'a> From<&'a Path> for At<'a> {
+impl<'a> From<&'a Path> for GitContext<'a> {
     fn from(folder: &'a Path) -> Self {
         Self { folder, run: None, turn: None }
     }
 }
 
-impl<'a> From<&'a PathBuf> for At<'a> {
+impl<'a> From<&'a PathBuf> for GitContext<'a> {
     fn from(folder: &'a PathBuf) -> Self {
         folder.as_path().into()
     }
 }
 
 /// Reads paths separated by zero bytes: any file name can be read.
-fn paths<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<Vec<String>> {
+fn paths<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> GitResult<Vec<String>> {
     checked(output, args)?;
     let names = output.stdout.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
@@ -565,11 +571,11 @@ fn is_commit(text: &str) -> bool {
 }
 
 /// Removes a worktree in any state: complete, half made, or only known to Git.
-fn clear(here: At<'_>, folder: &Path) -> Result<()> {
+fn clear(here: GitContext<'_>, folder: &Path) -> GitResult<()> {
     let path = folder.as_os_str();
     // Forced twice, since Git locks a worktree while it makes it.
     let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-    if patiently(|| git(here, remove.into_iter().chain([path]))).is_ok() {
+    if with_lock_retry(|| git(here, remove.into_iter().chain([path]))).is_ok() {
         return Ok(());
     }
     if folder.exists() {
@@ -595,11 +601,11 @@ fn slug(title: &str) -> String {
 }
 
 /// Retries with a back-off while another Git process has the lock.
-fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
+fn with_lock_retry<T>(mut work: impl FnMut() -> GitResult<T>) -> GitResult<T> {
     for attempt in 1.. {
         match work() {
             Err(GitError::Failed { why, .. })
-                if attempt < ATTEMPTS_MAX && is_in_anothers_way(&why) =>
+                if attempt < ATTEMPTS_MAX && is_lock_conflict(&why) =>
             {
                 std::thread::sleep(Duration::from_millis(20 << attempt));
             }
@@ -610,12 +616,12 @@ fn patiently<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// True if Git met another Git process: at a lock, or at a worktree that was being made.
-fn is_in_anothers_way(why: &str) -> bool {
+fn is_lock_conflict(why: &str) -> bool {
     ["could not lock", ".lock", "failed to read"].iter().any(|sign| why.contains(sign))
 }
 
 /// Commits under the user's name, or under `sayso` where Git knows none.
-fn with_identity<'a>(at: impl Into<At<'a>>, args: &[&str]) -> Result<String> {
+fn with_identity<'a>(at: impl Into<GitContext<'a>>, args: &[&str]) -> GitResult<String> {
     let at = at.into();
     git(at, args).or_else(|error| {
         let unknown = error.to_string();
@@ -629,22 +635,22 @@ fn with_identity<'a>(at: impl Into<At<'a>>, args: &[&str]) -> Result<String> {
 
 /// Runs Git and returns its output, trimmed.
 fn git<'a, S: AsRef<OsStr>>(
-    at: impl Into<At<'a>>,
+    at: impl Into<GitContext<'a>>,
     args: impl IntoIterator<Item = S>,
-) -> Result<String> {
+) -> GitResult<String> {
     let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
     checked(&run(at, &args)?, &args)
 }
 
 fn run<'a, S: AsRef<OsStr>>(
-    at: impl Into<At<'a>>,
+    at: impl Into<GitContext<'a>>,
     args: impl IntoIterator<Item = S>,
-) -> Result<Output> {
+) -> GitResult<Output> {
     let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
     output(command(at.into(), &args), &args)
 }
 
-fn command<S: AsRef<OsStr>>(at: At<'_>, args: &[S]) -> Command {
+fn command<S: AsRef<OsStr>>(at: GitContext<'_>, args: &[S]) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(at.folder).args(HARMLESS).args(args);
     command.envs(at.run.map(|run| (MARK, run)));
@@ -660,14 +666,14 @@ fn command<S: AsRef<OsStr>>(at: At<'_>, args: &[S]) -> Command {
     command
 }
 
-fn output<S: AsRef<OsStr>>(mut command: Command, args: &[S]) -> Result<Output> {
+fn output<S: AsRef<OsStr>>(mut command: Command, args: &[S]) -> GitResult<Output> {
     command.output().map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => GitError::NoGit,
         _ => failed(&words(args), &e.to_string()),
     })
 }
 
-fn checked<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> Result<String> {
+fn checked<S: AsRef<OsStr>>(output: &Output, args: &[S]) -> GitResult<String> {
     if output.status.success() {
         return Ok(text(&output.stdout));
     }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use sayso_policy::{Layer, Policies, Policy, Recorded, Request};
+use sayso_policy::{Policy, PolicyLayer, PolicyRequest, PolicySet, RecordedRequest};
 use serde_json::json;
 use std::hint::black_box;
 use std::time::Instant;
@@ -33,7 +33,7 @@ fn text(rules: usize) -> String {
     text
 }
 
-fn requests() -> Vec<Request> {
+fn requests() -> Vec<PolicyRequest> {
     let task = json!({"handle": "t1", "priority": 3, "labels": ["ui", "api"], "type": "bug"});
     let agent = json!({"name": "rex", "role": "code", "launcher": "ann"});
     [
@@ -70,16 +70,18 @@ fn main() {
     let requests = requests();
     let names = ["Bash, a line of three", "Write", "transition", "Bash, one command"];
     let start = Instant::now();
-    let first = Policy::parse(Layer::Space, "p", &text(10)).unwrap();
+    let first = Policy::parse(PolicyLayer::Space, "p", &text(10)).unwrap();
     println!("first parse in the process, 10 rules: {:.0} us", start.elapsed().as_secs_f64() * 1e6);
     drop(first);
     println!("{:>6} {:>10} {:>12}  ruling, us", "rules", "parse, us", "again, us");
     for rules in [10, 100, 1_000] {
         let text = text(rules);
-        let parse = micros(3, || drop(black_box(Policy::parse(Layer::Space, "p", &text).unwrap())));
-        let again =
-            micros(3, || drop(black_box(Policy::parse_again(Layer::Space, "p", &text).unwrap())));
-        let policies = Policies::new(vec![Policy::parse(Layer::Space, "p", &text).unwrap()]);
+        let parse =
+            micros(3, || drop(black_box(Policy::parse(PolicyLayer::Space, "p", &text).unwrap())));
+        let again = micros(3, || {
+            drop(black_box(Policy::parse_again(PolicyLayer::Space, "p", &text).unwrap()))
+        });
+        let policies = PolicySet::new(vec![Policy::parse(PolicyLayer::Space, "p", &text).unwrap()]);
         let steps = 20_000 / rules;
         let costs: Vec<String> = requests
             .iter()
@@ -92,9 +94,10 @@ fn main() {
         println!("{rules:>6} {parse:>10.0} {again:>12.0}  {}", costs.join("; "));
     }
     for rules in [100, 1_000] {
-        let policies = |n| Policies::new(vec![Policy::parse(Layer::Space, "p", &text(n)).unwrap()]);
+        let policies =
+            |n| PolicySet::new(vec![Policy::parse(PolicyLayer::Space, "p", &text(n)).unwrap()]);
         let (old, new) = (policies(rules / 2), policies(rules));
-        let recorded = (0..100_000).map(|n| Recorded {
+        let recorded = (0..100_000).map(|n| RecordedRequest {
             name: n.to_string(),
             request: requests[n % requests.len()].clone(),
         });

@@ -1,18 +1,18 @@
 //! Checks policies against the names that exist in a space: unknown people, groups, roles and statuses, and empty
 //! groups.
 
-use crate::glob::Pattern;
-use crate::mistake::{Mistake, Mistakes, nearest};
+use crate::approvers::{ApproverExpression, GroupScopes};
+use crate::diagnostic::{FileDiagnostic, FileDiagnostics, nearest};
+use crate::glob::DualPattern;
 use crate::parse;
-use crate::people::{Groups, Who};
-use crate::policy::{Layer, Policy, Rule, Terms};
-use crate::ruling::Policies;
-use sayso_core::task::Status;
+use crate::policy::{AskTerms, Policy, PolicyLayer, PolicyRule};
+use crate::ruling::PolicySet;
+use sayso_core::task::TaskStatus;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The names that exist. A kind that is `None` is not known, and is not checked.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct KnownNames {
     pub statuses: Option<BTreeSet<String>>,
     /// The roles that agents work in.
     pub roles: Option<BTreeSet<String>>,
@@ -22,10 +22,10 @@ pub struct Known {
     pub groups: BTreeMap<String, Vec<String>>,
 }
 
-impl Known {
+impl KnownNames {
     /// Returns the statuses that every space has, and no other names.
     pub fn of_every_space() -> Self {
-        let statuses = Status::ALL.iter().map(|status| status.as_str().to_owned()).collect();
+        let statuses = TaskStatus::ALL.iter().map(|status| status.as_str().to_owned()).collect();
         Self { statuses: Some(statuses), ..Self::default() }
     }
 }
@@ -33,9 +33,9 @@ impl Known {
 /// Returns all mistakes in these files, each on its own and all together against the known names, so that a person
 /// fixes them at once. A file is its layer, its name and its text.
 pub fn mistakes<'a>(
-    files: impl IntoIterator<Item = (Layer, &'a str, &'a str)>,
-    known: &Known,
-) -> Vec<Mistake> {
+    files: impl IntoIterator<Item = (PolicyLayer, &'a str, &'a str)>,
+    known: &KnownNames,
+) -> Vec<FileDiagnostic> {
     let (mut names, mut policies, mut found, mut is_whole) = (vec![], vec![], vec![], true);
     for (layer, file, text) in files {
         let (policy, mistakes) = parse::as_far_as_possible(layer, file, text, true);
@@ -46,10 +46,10 @@ pub fn mistakes<'a>(
     }
     // While one file cannot be read, the names it defines are not known.
     if is_whole {
-        let is_news = |mistake: &Mistake, found: &[Mistake]| {
+        let is_news = |mistake: &FileDiagnostic, found: &[FileDiagnostic]| {
             found.iter().all(|other| (&other.file, other.line) != (&mistake.file, mistake.line))
         };
-        let in_the_world = Policies::with_groups(policies, &known.groups).check(known);
+        let in_the_world = PolicySet::with_groups(policies, &known.groups).check(known);
         let news: Vec<_> = in_the_world.into_iter().filter(|m| is_news(m, &found)).collect();
         found.extend(news);
     }
@@ -58,15 +58,18 @@ pub fn mistakes<'a>(
     found
 }
 
-impl Policies {
+impl PolicySet {
     /// Returns the mistakes in these policies against the known names: unknown groups, people, agents, roles and
     /// statuses, demands that cannot be met, groups that are defined twice.
-    pub fn check(&self, known: &Known) -> Vec<Mistake> {
+    pub fn check(&self, known: &KnownNames) -> Vec<FileDiagnostic> {
         let mut all = vec![];
         for at in 0..self.files.len() {
             let (policy, _) = &self.files[at];
-            let mut checker =
-                Checker { known, groups: self.scope_of(at), mistakes: Mistakes::of(&policy.file) };
+            let mut checker = PolicyChecker {
+                known,
+                groups: self.scope_of(at),
+                mistakes: FileDiagnostics::of(&policy.file),
+            };
             self.check_double_groups(at, &mut checker.mistakes);
             checker.policy(policy);
             all.extend(checker.mistakes.into_sorted());
@@ -74,17 +77,17 @@ impl Policies {
         all
     }
 
-    fn scope_of(&self, at: usize) -> Groups<'_> {
+    fn scope_of(&self, at: usize) -> GroupScopes<'_> {
         let own = &self.files[at].0;
         let outward = self.files().filter(|p| p.layer.rank() <= own.layer.rank());
         let scopes = std::iter::once(&own.groups)
             .chain(outward.map(|policy| &policy.groups))
             .chain([&self.groups])
             .collect();
-        Groups { scopes }
+        GroupScopes { scopes }
     }
 
-    fn check_double_groups(&self, at: usize, mistakes: &mut Mistakes) {
+    fn check_double_groups(&self, at: usize, mistakes: &mut FileDiagnostics) {
         let (policy, _) = &self.files[at];
         for (name, group) in &policy.groups {
             let earlier =
@@ -100,15 +103,15 @@ impl Policies {
     }
 }
 
-struct Checker<'a> {
-    known: &'a Known,
-    groups: Groups<'a>,
-    mistakes: Mistakes,
+struct PolicyChecker<'a> {
+    known: &'a KnownNames,
+    groups: GroupScopes<'a>,
+    mistakes: FileDiagnostics,
 }
 
-impl Checker<'_> {
+impl PolicyChecker<'_> {
     fn policy(&mut self, policy: &Policy) {
-        if let Layer::Agent(name) = &policy.layer {
+        if let PolicyLayer::Agent(name) = &policy.layer {
             self.name(0, "agent", name, self.known.agents.as_ref());
         }
         for (name, group) in &policy.groups {
@@ -129,7 +132,7 @@ impl Checker<'_> {
         }
     }
 
-    fn rule(&mut self, rule: &Rule) {
+    fn rule(&mut self, rule: &PolicyRule) {
         for matches in [Some(&rule.matches), rule.unless.as_ref()].into_iter().flatten() {
             let known = self.known;
             for (what, patterns, names) in [
@@ -152,7 +155,7 @@ impl Checker<'_> {
         &mut self,
         line: u64,
         what: &str,
-        pattern: &Pattern,
+        pattern: &DualPattern,
         names: Option<&BTreeSet<String>>,
     ) {
         let Some(names) = names else { return };
@@ -190,35 +193,37 @@ impl Checker<'_> {
         }
     }
 
-    fn terms(&mut self, terms: &Terms) {
+    fn terms(&mut self, terms: &AskTerms) {
         let line = terms.line;
         let levels = terms.escalate.iter().flatten().map(|(_, who)| who);
         for who in terms.of.iter().chain(levels) {
             let mut is_known = true;
             for name in who.names() {
-                is_known &= self.is_there(line, name);
+                is_known &= self.check_approver(line, name);
             }
-            if is_known && !who.open_up(&self.groups).can_be_satisfied(None) {
+            if is_known && !who.resolve(&self.groups).can_be_satisfied(None) {
                 let what = "more people are asked for than there are";
                 self.mistakes.add(line, what, "ask for fewer, or add people to the group");
             }
         }
         for who in terms.veto.iter().flatten() {
-            self.is_there(line, who);
+            self.check_approver(line, who);
         }
     }
 
-    fn is_there(&mut self, line: u64, who: &Who) -> bool {
+    fn check_approver(&mut self, line: u64, who: &ApproverExpression) -> bool {
         match who {
-            Who::Person(name) => {
+            ApproverExpression::Person(name) => {
                 self.name(line, "person", name, self.known.people.as_ref());
                 self.known.people.as_ref().is_none_or(|people| people.contains(name))
             }
-            Who::Group(name) => {
+            ApproverExpression::Group(name) => {
                 self.group(line, name);
                 self.groups.find(name).is_some()
             }
-            Who::Anyone | Who::All(_) | Who::AtLeast(..) => true,
+            ApproverExpression::Anyone
+            | ApproverExpression::All(_)
+            | ApproverExpression::AtLeast(..) => true,
         }
     }
 }

@@ -4,8 +4,8 @@
 //! matches a command only word for word. A rule that *asks or denies* matches any command that may be meant: with
 //! options before, between and after, spelled in another order, under another path, with further words at the end.
 
-use crate::glob::{For, Pattern};
-use crate::shell::{Shape, Simple, Word, base_name};
+use crate::glob::{DualPattern, PatternPurpose};
+use crate::shell::{ShellWord, SimpleCommand, WordShape, base_name};
 use crate::view::normal;
 
 /// The most words of a pattern.
@@ -13,7 +13,7 @@ const WORDS_MAX: usize = 64;
 
 /// The result of matching a request against a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum MatchCertainty {
     No,
     /// It depends on values that are only known at run time.
     Maybe,
@@ -23,15 +23,15 @@ pub(crate) enum Fit {
 #[derive(Debug)]
 pub(crate) struct CommandPattern {
     /// The program; none means any command.
-    program: Option<Pattern>,
-    parts: Vec<Part>,
+    program: Option<DualPattern>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum PatternPart {
     /// Any number of words.
     Many,
-    Word(Box<Pattern>),
+    Word(Box<DualPattern>),
 }
 
 impl CommandPattern {
@@ -60,15 +60,15 @@ impl CommandPattern {
             return Err(said("names no program", "write the program first, or only `*`"));
         }
         let pattern = |word: &String| {
-            Pattern::new(word, For::Names).map_err(|error| {
+            DualPattern::new(word, PatternPurpose::Names).map_err(|error| {
                 (format!("`{text}` is no pattern: {error}"), "put brackets in `[]`".to_owned())
             })
         };
         let parts = rest
             .iter()
             .map(|word| match word.as_str() {
-                "*" => Ok(Part::Many),
-                _ => pattern(word).map(|pattern| Part::Word(Box::new(pattern))),
+                "*" => Ok(PatternPart::Many),
+                _ => pattern(word).map(|pattern| PatternPart::Word(Box::new(pattern))),
             })
             .collect::<Result<Vec<_>, _>>()?;
         let program = if program == "*" { None } else { Some(pattern(program)?) };
@@ -76,7 +76,7 @@ impl CommandPattern {
     }
 
     /// True if this command is exactly what the pattern says, so that an allow rule covers it.
-    pub(crate) fn covers(&self, command: &Simple) -> bool {
+    pub(crate) fn covers(&self, command: &SimpleCommand) -> bool {
         let Some((first, words)) = command.words.split_first() else { return false };
         if command.assigns {
             return false;
@@ -87,11 +87,13 @@ impl CommandPattern {
         }
         // One pass over the words, with the set of parts that may come next. An unknown word matches only where any
         // word would.
-        let mut states = States::start(&self.parts);
+        let mut states = MatchStates::start(&self.parts);
         for word in words {
             states.step(&self.parts, |part| match part {
-                Part::Many => true,
-                Part::Word(pattern) => word.fixed().is_some_and(|text| is_word(pattern, text)),
+                PatternPart::Many => true,
+                PatternPart::Word(pattern) => {
+                    word.fixed().is_some_and(|text| is_word(pattern, text))
+                }
             });
         }
         states.is_through()
@@ -100,7 +102,7 @@ impl CommandPattern {
     /// Returns the pattern as it was written, without quotes.
     pub(crate) fn in_words(&self) -> String {
         let program = self.program.as_ref().map_or("*", |program| program.text.as_str());
-        let parts = self.parts.iter().map(Part::text);
+        let parts = self.parts.iter().map(PatternPart::text);
         std::iter::once(program).chain(parts).collect::<Vec<_>>().join(" ")
     }
 
@@ -108,8 +110,8 @@ impl CommandPattern {
     pub(crate) fn example(&self) -> Option<String> {
         let program = self.program.as_ref()?;
         let words = self.parts.iter().filter_map(|part| match part {
-            Part::Many => None,
-            Part::Word(pattern) => Some(pattern.text.as_str()),
+            PatternPart::Many => None,
+            PatternPart::Word(pattern) => Some(pattern.text.as_str()),
         });
         let words = std::iter::once(program.text.as_str()).chain(words);
         let words: Vec<String> = words.map(|word| word.replace(['*', '?'], "x")).collect();
@@ -123,18 +125,18 @@ impl CommandPattern {
     }
 
     /// Matches the command loosely: an ask or deny rule must catch it if it may be meant.
-    pub(crate) fn may_be(&self, command: &Simple) -> Fit {
+    pub(crate) fn may_be(&self, command: &SimpleCommand) -> MatchCertainty {
         let itself = self.may_be_words(&command.words, false);
         // A program that runs its arguments may run them from any of its words on.
         let may_run = || {
             let mentions = &command.mentions;
             let mut places = (0..mentions.len()).filter(|at| self.may_begin(&mentions[*at]));
-            places.any(|at| self.may_be_words(&mentions[at..], true) != Fit::No)
+            places.any(|at| self.may_be_words(&mentions[at..], true) != MatchCertainty::No)
         };
-        if itself == Fit::No && may_run() { Fit::Maybe } else { itself }
+        if itself == MatchCertainty::No && may_run() { MatchCertainty::Maybe } else { itself }
     }
 
-    fn may_begin(&self, word: &Word) -> bool {
+    fn may_begin(&self, word: &ShellWord) -> bool {
         match (&self.program, word.fixed()) {
             (Some(program), Some(text)) => {
                 let name = base_name(text);
@@ -146,17 +148,17 @@ impl CommandPattern {
     }
 
     /// Matches these words loosely; in code, other words may stand between them.
-    fn may_be_words(&self, words: &[Word], is_code: bool) -> Fit {
-        let Some((first, words)) = words.split_first() else { return Fit::No };
+    fn may_be_words(&self, words: &[ShellWord], is_code: bool) -> MatchCertainty {
+        let Some((first, words)) = words.split_first() else { return MatchCertainty::No };
         if self.program.is_none() {
-            return Fit::Yes;
+            return MatchCertainty::Yes;
         }
         let fit = match first.fixed() {
-            None => Fit::Maybe,
-            Some(_) if self.may_begin(first) => Fit::Yes,
-            Some(_) => return Fit::No,
+            None => MatchCertainty::Maybe,
+            Some(_) if self.may_begin(first) => MatchCertainty::Yes,
+            Some(_) => return MatchCertainty::No,
         };
-        let arguments = Arguments { program: base_name(&first.text), words, is_code };
+        let arguments = LooseArguments { program: base_name(&first.text), words, is_code };
         fit.min(arguments.hold_options(&self.parts)).min(arguments.hold_words(&self.parts))
     }
 
@@ -169,38 +171,38 @@ impl CommandPattern {
         if mine.text != theirs.text {
             return false;
         }
-        let mine: Vec<_> = self.parts.iter().map(Part::text).collect();
+        let mine: Vec<_> = self.parts.iter().map(PatternPart::text).collect();
         let end = mine.iter().rposition(|text| *text != "*").map_or(0, |at| at + 1);
-        let theirs: Vec<_> = other.parts.iter().map(Part::text).collect();
+        let theirs: Vec<_> = other.parts.iter().map(PatternPart::text).collect();
         theirs.starts_with(&mine[..end])
     }
 }
 
-impl Part {
+impl PatternPart {
     fn text(&self) -> &str {
         match self {
-            Part::Many => "*",
-            Part::Word(pattern) => &pattern.text,
+            PatternPart::Many => "*",
+            PatternPart::Word(pattern) => &pattern.text,
         }
     }
 
     /// Returns the pattern if it is for an option. An option is searched at any position, so it has no place among
     /// the words.
-    fn option(&self) -> Option<&Pattern> {
+    fn option(&self) -> Option<&DualPattern> {
         match self {
-            Part::Word(pattern) if is_option(&pattern.text) => Some(pattern),
-            Part::Word(_) | Part::Many => None,
+            PatternPart::Word(pattern) if is_option(&pattern.text) => Some(pattern),
+            PatternPart::Word(_) | PatternPart::Many => None,
         }
     }
 }
 
 /// Matches the program strictly. A pattern without a slash is for a name and not for a path.
-fn is_program(pattern: &Pattern, text: &str) -> bool {
+fn is_program(pattern: &DualPattern, text: &str) -> bool {
     pattern.fits(text, true) && (!text.contains('/') || pattern.text.contains('/'))
 }
 
 /// Matches a word strictly: `build/*` does not mean `build/../../etc`.
-fn is_word(pattern: &Pattern, text: &str) -> bool {
+fn is_word(pattern: &DualPattern, text: &str) -> bool {
     let goes_up = text.split('/').any(|part| part == "..");
     pattern.fits(text, true) && (!goes_up || pattern.exact.plain().is_some())
 }
@@ -210,13 +212,13 @@ fn is_option(text: &str) -> bool {
 }
 
 /// The set of pattern parts that may come next, as bits. Patterns have at most 64 words.
-struct States {
+struct MatchStates {
     bits: u128,
     end: usize,
 }
 
-impl States {
-    fn start(parts: &[Part]) -> Self {
+impl MatchStates {
+    fn start(parts: &[PatternPart]) -> Self {
         let mut states = Self { bits: 1, end: parts.len() };
         states.pass_over_many(parts);
         states
@@ -227,19 +229,19 @@ impl States {
     }
 
     /// Adds the parts after each `*`, which may stand for no word.
-    fn pass_over_many(&mut self, parts: &[Part]) {
+    fn pass_over_many(&mut self, parts: &[PatternPart]) {
         for (at, part) in parts.iter().enumerate() {
-            if self.holds(at) && matches!(part, Part::Many) {
+            if self.holds(at) && matches!(part, PatternPart::Many) {
                 self.bits |= 1 << (at + 1);
             }
         }
     }
 
-    fn step(&mut self, parts: &[Part], fits: impl Fn(&Part) -> bool) {
+    fn step(&mut self, parts: &[PatternPart], fits: impl Fn(&PatternPart) -> bool) {
         let mut next = 0;
         for (at, part) in parts.iter().enumerate().filter(|(at, _)| self.holds(*at)) {
             if fits(part) {
-                let stays = matches!(part, Part::Many);
+                let stays = matches!(part, PatternPart::Many);
                 next |= 1u128 << if stays { at } else { at + 1 };
             }
         }
@@ -253,20 +255,25 @@ impl States {
 }
 
 /// The arguments of a command, for loose matching.
-struct Arguments<'a> {
+struct LooseArguments<'a> {
     program: &'a str,
-    words: &'a [Word],
+    words: &'a [ShellWord],
     is_code: bool,
 }
 
-impl Arguments<'_> {
+impl LooseArguments<'_> {
     /// Matches every option of the pattern, at any position and in any spelling.
-    fn hold_options(&self, parts: &[Part]) -> Fit {
-        parts.iter().filter_map(Part::option).map(|o| self.hold_option(o)).min().unwrap_or(Fit::Yes)
+    fn hold_options(&self, parts: &[PatternPart]) -> MatchCertainty {
+        parts
+            .iter()
+            .filter_map(PatternPart::option)
+            .map(|o| self.hold_option(o))
+            .min()
+            .unwrap_or(MatchCertainty::Yes)
     }
 
-    fn hold_option(&self, pattern: &Pattern) -> Fit {
-        let mut fit = Fit::No;
+    fn hold_option(&self, pattern: &DualPattern) -> MatchCertainty {
+        let mut fit = MatchCertainty::No;
         let mut letters_left: Vec<char> = match pattern.text.strip_prefix('-') {
             Some(rest) if !rest.starts_with('-') => rest.chars().collect(),
             _ => vec![],
@@ -276,16 +283,20 @@ impl Arguments<'_> {
         for word in self.words {
             let text = word.text.as_str();
             match word.shape {
-                Shape::Fixed | Shape::Glob if text == "--" => break,
+                WordShape::Fixed | WordShape::Glob if text == "--" => break,
                 // A file that is called like an option is one.
-                Shape::Glob if may_name_option(text, &pattern.text) => fit = Fit::Maybe,
-                Shape::Fixed | Shape::Glob if pattern.fits(text, false) => return Fit::Yes,
-                Shape::Fixed | Shape::Glob if !is_option(text) => {}
-                Shape::Fixed | Shape::Glob => {
+                WordShape::Glob if may_name_option(text, &pattern.text) => {
+                    fit = MatchCertainty::Maybe
+                }
+                WordShape::Fixed | WordShape::Glob if pattern.fits(text, false) => {
+                    return MatchCertainty::Yes;
+                }
+                WordShape::Fixed | WordShape::Glob if !is_option(text) => {}
+                WordShape::Fixed | WordShape::Glob => {
                     if let Some(long) = text.strip_prefix("--") {
                         let name = long.split('=').next().unwrap_or(long);
                         if is_long_form(&pattern.text, name) {
-                            return Fit::Yes;
+                            return MatchCertainty::Yes;
                         }
                         letters_left.retain(|letter| {
                             let long = long_form(*letter);
@@ -300,35 +311,36 @@ impl Arguments<'_> {
                         });
                         let short = pattern.text.strip_prefix("--").and_then(short_form);
                         if short.is_some_and(|letter| text.contains(letter)) {
-                            return Fit::Yes;
+                            return MatchCertainty::Yes;
                         }
                     }
                 }
-                Shape::One | Shape::Many if text.is_empty() || text.starts_with('-') => {
-                    fit = Fit::Maybe;
+                WordShape::One | WordShape::Many if text.is_empty() || text.starts_with('-') => {
+                    fit = MatchCertainty::Maybe;
                 }
-                Shape::Many => fit = Fit::Maybe,
-                Shape::One => {}
+                WordShape::Many => fit = MatchCertainty::Maybe,
+                WordShape::One => {}
             }
             if is_cluster && letters_left.is_empty() {
-                return Fit::Yes;
+                return MatchCertainty::Yes;
             }
         }
         fit
     }
 
     /// Matches the other words of the pattern in this order, with options left out and any words after them.
-    fn hold_words(&self, parts: &[Part]) -> Fit {
-        let parts: Vec<&Part> = parts.iter().filter(|part| part.option().is_none()).collect();
+    fn hold_words(&self, parts: &[PatternPart]) -> MatchCertainty {
+        let parts: Vec<&PatternPart> =
+            parts.iter().filter(|part| part.option().is_none()).collect();
         let (sure, perhaps) = (self.reach(&parts, false), self.reach(&parts, true));
         match (sure, perhaps) {
-            (true, _) => Fit::Yes,
-            (false, true) => Fit::Maybe,
-            (false, false) => Fit::No,
+            (true, _) => MatchCertainty::Yes,
+            (false, true) => MatchCertainty::Maybe,
+            (false, false) => MatchCertainty::No,
         }
     }
 
-    fn reach(&self, parts: &[&Part], perhaps: bool) -> bool {
+    fn reach(&self, parts: &[&PatternPart], perhaps: bool) -> bool {
         let mut reached = vec![false; parts.len() + 1];
         reached[0] = true;
         let mut value_may_follow = false;
@@ -338,20 +350,22 @@ impl Arguments<'_> {
                 return true;
             }
             let text = word.text.as_str();
-            let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+            let is_known = matches!(word.shape, WordShape::Fixed | WordShape::Glob);
             let is_skippable = is_known && text.len() > 1 && text.starts_with(['-', '+']);
             let mut next = vec![false; parts.len() + 1];
             for (at, part) in parts.iter().enumerate().filter(|(at, _)| reached[*at]) {
                 let fits = match part {
-                    Part::Many => true,
-                    Part::Word(pattern) if is_known => self.is_word(pattern, text),
-                    Part::Word(pattern) => perhaps && pattern.loose.could_begin(text),
+                    PatternPart::Many => true,
+                    PatternPart::Word(pattern) if is_known => self.is_word(pattern, text),
+                    PatternPart::Word(pattern) => perhaps && pattern.loose.could_begin(text),
                 };
-                let stays =
-                    matches!(part, Part::Many) || is_skippable || value_may_follow || self.is_code;
+                let stays = matches!(part, PatternPart::Many)
+                    || is_skippable
+                    || value_may_follow
+                    || self.is_code;
                 next[at] |= stays;
-                next[at + 1] |= fits && matches!(part, Part::Word(_));
-                if perhaps && matches!(word.shape, Shape::Many | Shape::Glob) {
+                next[at + 1] |= fits && matches!(part, PatternPart::Word(_));
+                if perhaps && matches!(word.shape, WordShape::Many | WordShape::Glob) {
                     // Any number of words: every later part is reachable, and so is this one.
                     next[at..].fill(true);
                 }
@@ -364,7 +378,7 @@ impl Arguments<'_> {
     }
 
     /// True if a word means the same as the pattern in another spelling.
-    fn is_word(&self, pattern: &Pattern, text: &str) -> bool {
+    fn is_word(&self, pattern: &DualPattern, text: &str) -> bool {
         if pattern.fits(text, false) {
             return true;
         }
@@ -399,9 +413,9 @@ impl Arguments<'_> {
     }
 }
 
-fn pass_over(parts: &[&Part], reached: &mut [bool]) {
+fn pass_over(parts: &[&PatternPart], reached: &mut [bool]) {
     for (at, part) in parts.iter().enumerate() {
-        reached[at + 1] |= reached[at] && matches!(part, Part::Many);
+        reached[at + 1] |= reached[at] && matches!(part, PatternPart::Many);
     }
 }
 
@@ -433,7 +447,8 @@ fn may_name_option(glob: &str, option: &str) -> bool {
     });
     let mut names =
         parts.flatten().chain([option.to_owned(), reversed]).filter(|name| name.len() > 1);
-    Pattern::new(glob, For::Names).is_ok_and(|glob| names.any(|name| glob.fits(&name, false)))
+    DualPattern::new(glob, PatternPurpose::Names)
+        .is_ok_and(|glob| names.any(|name| glob.fits(&name, false)))
 }
 
 fn long_form(letter: char) -> Option<&'static str> {
@@ -455,14 +470,14 @@ fn is_long_form(pattern: &str, name: &str) -> bool {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::shell::Line;
+    use crate::shell::CommandLine;
 
     fn pattern(text: &str) -> CommandPattern {
         CommandPattern::new(text).unwrap()
     }
 
-    fn last(text: &str) -> Simple {
-        Line::read(text).commands.pop().unwrap()
+    fn last(text: &str) -> SimpleCommand {
+        CommandLine::read(text).commands.pop().unwrap()
     }
 
     #[test]
@@ -499,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_no_catches_whatever_may_be_it() {
-        use Fit::{Maybe, No, Yes};
+        use MatchCertainty::{Maybe, No, Yes};
         for (text, command, expected) in [
             ("git push *", "git push", Yes),
             ("git push", "git push origin main", Yes),

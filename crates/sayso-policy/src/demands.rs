@@ -1,7 +1,7 @@
 //! The demands of an ask: approvers, proof, risk, deadline, escalation and timeout action. Several demands on one
 //! request are merged to the strictest.
 
-use sayso_core::{Approvers, AtEnd, Proof, Risk};
+use sayso_core::{Approvers, IdentityProof, Risk, TimeoutAction};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum PolicyEffect {
     /// The request may proceed.
     Allow,
     /// A person is asked.
@@ -19,20 +19,20 @@ pub enum Effect {
     Deny,
 }
 
-impl Effect {
-    pub const ALL: [Effect; 3] = [Effect::Allow, Effect::Ask, Effect::Deny];
+impl PolicyEffect {
+    pub const ALL: [PolicyEffect; 3] = [PolicyEffect::Allow, PolicyEffect::Ask, PolicyEffect::Deny];
 
     /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Effect::Allow => "allow",
-            Effect::Ask => "ask",
-            Effect::Deny => "deny",
+            PolicyEffect::Allow => "allow",
+            PolicyEffect::Ask => "ask",
+            PolicyEffect::Deny => "deny",
         }
     }
 }
 
-impl std::fmt::Display for Effect {
+impl std::fmt::Display for PolicyEffect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.as_str())
     }
@@ -43,21 +43,21 @@ impl std::fmt::Display for Effect {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Hours {
+pub enum DeadlineHours {
     /// The working hours in the calendar of the approver, or of the space.
     Working,
     #[default]
     All,
 }
 
-impl Hours {
-    pub const ALL: [Hours; 2] = [Hours::Working, Hours::All];
+impl DeadlineHours {
+    pub const ALL: [DeadlineHours; 2] = [DeadlineHours::Working, DeadlineHours::All];
 
     /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Hours::Working => "working",
-            Hours::All => "all",
+            DeadlineHours::Working => "working",
+            DeadlineHours::All => "all",
         }
     }
 }
@@ -67,7 +67,7 @@ impl Hours {
 /// If enough people are left without the launcher is for the caller that opens the gate to check:
 /// [`Approvers::can_be_satisfied`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Demands {
+pub struct AskDemands {
     /// The people whose approval is needed.
     pub approvers: Approvers,
     /// The people whose rejection decides, even if all others approve.
@@ -75,7 +75,7 @@ pub struct Demands {
     /// True if the person who launched the agent may not approve.
     pub not_launcher: bool,
     /// The least proof of the person who answers.
-    pub proof: Proof,
+    pub proof: IdentityProof,
     /// The damage of a wrong decision.
     pub risk: Risk,
     /// The deadline, counted from the opening of the gate.
@@ -83,44 +83,44 @@ pub struct Demands {
     /// The times of reminders, counted from the opening of the gate.
     pub remind_ms: Vec<u64>,
     /// The escalation levels; each holds all approvers of its time.
-    pub escalate: Vec<Escalation>,
-    pub at_end: AtEnd,
+    pub escalate: Vec<EscalationStep>,
+    pub at_end: TimeoutAction,
     /// The hours that count.
     #[serde(default)]
-    pub hours: Hours,
+    pub hours: DeadlineHours,
 }
 
-impl Default for Demands {
+impl Default for AskDemands {
     /// Any approver, without proof and deadline.
     fn default() -> Self {
         Self {
             approvers: Approvers::Anyone,
             veto: BTreeSet::new(),
             not_launcher: false,
-            proof: Proof::None,
+            proof: IdentityProof::None,
             risk: Risk::default(),
             deadline_ms: None,
             remind_ms: vec![],
             escalate: vec![],
-            at_end: AtEnd::default(),
-            hours: Hours::default(),
+            at_end: TimeoutAction::default(),
+            hours: DeadlineHours::default(),
         }
     }
 }
 
 /// One escalation level.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Escalation {
+pub struct EscalationStep {
     /// The start of the level, counted from the opening of the gate.
     pub after_ms: u64,
     /// The people whose approval is needed from then on.
     pub approvers: Approvers,
 }
 
-impl Demands {
+impl AskDemands {
     /// True if the timeout would approve.
     pub fn may_approve_by_silence(&self) -> bool {
-        self.deadline_ms.is_some() && self.at_end == AtEnd::Approve
+        self.deadline_ms.is_some() && self.at_end == TimeoutAction::Approve
     }
 
     /// Returns the approvers that are needed this long after the opening.
@@ -130,12 +130,12 @@ impl Demands {
     }
 
     /// Merges both: all approvers of either side, the higher proof and risk, the earlier deadline.
-    pub fn merge(&self, other: &Demands) -> Demands {
+    pub fn merge(&self, other: &AskDemands) -> AskDemands {
         let moments: BTreeSet<u64> =
             self.escalate.iter().chain(&other.escalate).map(|level| level.after_ms).collect();
         let escalate = moments
             .into_iter()
-            .map(|ms| Escalation {
+            .map(|ms| EscalationStep {
                 after_ms: ms,
                 approvers: both(self.approvers_after(ms), other.approvers_after(ms)),
             })
@@ -146,7 +146,7 @@ impl Demands {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
         };
-        Demands {
+        AskDemands {
             approvers: both(&self.approvers, &other.approvers),
             veto: self.veto.union(&other.veto).cloned().collect(),
             not_launcher: self.not_launcher || other.not_launcher,
@@ -179,7 +179,7 @@ impl Demands {
         if self.not_launcher {
             parts.push("not whoever launched the agent".into());
         }
-        if self.proof > Proof::None {
+        if self.proof > IdentityProof::None {
             parts.push(format!("at least {}", self.proof.as_str()));
         }
         parts.push(format!("{} risk", self.risk.as_str()));
@@ -190,7 +190,7 @@ impl Demands {
         if let Some(ms) = self.deadline_ms {
             parts.push(format!("after {} {}", in_words(ms), self.at_end.as_str()));
         }
-        if self.hours == Hours::Working && self.has_times() {
+        if self.hours == DeadlineHours::Working && self.has_times() {
             parts.push("in working hours".into());
         }
         parts.join("; ")
@@ -254,21 +254,21 @@ mod tests {
 
     #[test]
     fn demands_merge_to_the_strictest() {
-        let one = Demands {
+        let one = AskDemands {
             approvers: person("ann"),
             risk: Risk::Low,
             deadline_ms: Some(4_000),
-            at_end: AtEnd::Approve,
+            at_end: TimeoutAction::Approve,
             remind_ms: vec![1_000],
-            ..Demands::default()
+            ..AskDemands::default()
         };
-        let two = Demands {
+        let two = AskDemands {
             approvers: person("bob"),
             veto: BTreeSet::from(["cid".into()]),
             not_launcher: true,
-            proof: Proof::Passphrase,
-            escalate: vec![Escalation { after_ms: 2_000, approvers: person("dan") }],
-            ..Demands::default()
+            proof: IdentityProof::Passphrase,
+            escalate: vec![EscalationStep { after_ms: 2_000, approvers: person("dan") }],
+            ..AskDemands::default()
         };
         let merged = one.merge(&two);
         assert_eq!(merged, two.merge(&one).merge(&one).with_order_of(&merged));
@@ -280,9 +280,9 @@ mod tests {
         assert!(one.may_approve_by_silence() && !merged.may_approve_by_silence());
     }
 
-    impl Demands {
+    impl AskDemands {
         /// "All of" has no order; the test uses that of the other side.
-        fn with_order_of(mut self, other: &Demands) -> Self {
+        fn with_order_of(mut self, other: &AskDemands) -> Self {
             let sorted = |a: &Approvers| match a {
                 Approvers::All(parts) => {
                     let mut words: Vec<_> = parts.iter().map(Approvers::in_words).collect();

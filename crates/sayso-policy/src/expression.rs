@@ -1,8 +1,8 @@
 //! Conditions in CEL, with limits on size, depth and values. Apart from `formula.rs` the only file that knows the CEL
 //! library.
 
-use crate::mistake::nearest;
-use crate::view::View;
+use crate::diagnostic::nearest;
+use crate::view::RequestView;
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 use cel::common::types::{
     CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString,
@@ -62,31 +62,31 @@ pub(crate) static ENVIRONMENT: LazyLock<Arc<Env>> =
 
 /// A condition, compiled when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Expression {
+pub(crate) struct CelCondition {
     pub(crate) text: String,
-    program: OnceLock<Result<Compiled, String>>,
+    program: OnceLock<Result<CompiledCondition, String>>,
 }
 
 #[derive(Debug)]
-struct Compiled {
+struct CompiledCondition {
     program: Program,
     /// The indexes of the variables it names.
     needs: Vec<usize>,
 }
 
-impl Expression {
+impl CelCondition {
     pub(crate) fn new(text: &str) -> Self {
         Self { text: text.into(), program: OnceLock::new() }
     }
 
-    fn compiled(&self) -> Result<&Compiled, String> {
+    fn compiled(&self) -> Result<&CompiledCondition, String> {
         let compiled = self.program.get_or_init(|| {
             let program = compile(&self.text).map_err(|unread| unread.why)?;
             let named = program.references();
             let needs =
                 (0..VARIABLES.len()).filter(|at| named.has_variable(VARIABLES[*at].0)).collect();
             drop(named);
-            Ok(Compiled { program, needs })
+            Ok(CompiledCondition { program, needs })
         });
         compiled.as_ref().map_err(Clone::clone)
     }
@@ -99,7 +99,7 @@ impl Expression {
                 return vec![(format!("the condition {why}"), "mend or shorten it".into())];
             }
         };
-        let names = Names::of(program);
+        let names = ExpressionNames::of(program);
         let mut found = vec![];
         let all = VARIABLES.iter().map(|(name, _)| *name);
         for variable in names.unknown(all.clone()) {
@@ -137,8 +137,8 @@ impl Expression {
     }
 
     /// Evaluates the condition, or returns the reason why it cannot.
-    pub(crate) fn holds(&self, view: &View<'_>) -> Result<bool, String> {
-        let Compiled { program, needs } = self.compiled()?;
+    pub(crate) fn holds(&self, view: &RequestView<'_>) -> Result<bool, String> {
+        let CompiledCondition { program, needs } = self.compiled()?;
         let mut facts = view.facts.borrow_mut();
         match program.execute(facts.with(needs, view)?) {
             Ok(Value::Bool(holds)) => Ok(holds),
@@ -152,15 +152,15 @@ impl Expression {
 }
 
 /// The error of a text that is not a valid expression.
-pub(crate) struct Unread {
+pub(crate) struct CompileError {
     pub(crate) why: String,
     /// The column, counted from 1.
     pub(crate) column: Option<usize>,
 }
 
 /// Compiles an expression, unless it is too long or nested too deeply to be evaluated quickly.
-pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
-    let unread = |why: &str| Unread { why: why.into(), column: None };
+pub(crate) fn compile(text: &str) -> Result<Program, CompileError> {
+    let unread = |why: &str| CompileError { why: why.into(), column: None };
     if text.len() > BYTES_MAX {
         return Err(unread(&format!("is longer than {BYTES_MAX} bytes")));
     }
@@ -173,16 +173,16 @@ pub(crate) fn compile(text: &str) -> Result<Program, Unread> {
         let said = first.map(|e| e.msg.replace('\n', " ")).unwrap_or_default();
         let why = format!("cannot be read: {}", said.split(" expecting ").next().unwrap_or(&said));
         let column = first.and_then(|e| usize::try_from(e.pos.1).ok()).filter(|at| *at > 0);
-        Unread { why, column }
+        CompileError { why, column }
     })?;
-    let mut depth = Depth::default();
+    let mut depth = ExpressionDepth::default();
     depth.measure(program.expression(), 0, 0);
     match depth {
-        Depth { nested, .. } if nested > DEPTH_MAX => Err(unread("is nested too deeply")),
-        Depth { walks, .. } if walks > WALKS_MAX => {
+        ExpressionDepth { nested, .. } if nested > DEPTH_MAX => Err(unread("is nested too deeply")),
+        ExpressionDepth { walks, .. } if walks > WALKS_MAX => {
             Err(unread("walks through lists in lists in lists"))
         }
-        Depth { .. } => Ok(program),
+        ExpressionDepth { .. } => Ok(program),
     }
 }
 
@@ -205,12 +205,12 @@ fn is_nested_too_deeply(text: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Depth {
+struct ExpressionDepth {
     nested: usize,
     walks: usize,
 }
 
-impl Depth {
+impl ExpressionDepth {
     fn measure(&mut self, expression: &IdedExpr, nested: usize, walks: usize) {
         self.nested = self.nested.max(nested);
         self.walks = self.walks.max(walks);
@@ -249,7 +249,7 @@ fn entry_parts(entry: &EntryExpr) -> Vec<&IdedExpr> {
 
 /// The names that an expression uses.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ExpressionNames {
     /// The variables, known or not.
     pub(crate) variables: BTreeSet<String>,
     /// Fields of variables, and fields of those as in `history.day`.
@@ -257,7 +257,7 @@ pub(crate) struct Names {
     functions: BTreeSet<String>,
 }
 
-impl Names {
+impl ExpressionNames {
     pub(crate) fn of(program: &Program) -> Self {
         let mut names = Self::default();
         names.collect(program.expression(), &mut vec![]);
@@ -352,32 +352,36 @@ const TYPES: &[&str] =
     &["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
 /// A value for conditions, borrowed from the request where possible.
-pub(crate) enum Fact<'a> {
+pub(crate) enum ConditionValue<'a> {
     Text(&'a str),
     Owned(String),
     Whole(i64),
     Truth(bool),
-    List(Vec<Fact<'a>>),
-    Map(Vec<(&'static str, Fact<'a>)>),
+    List(Vec<ConditionValue<'a>>),
+    Map(Vec<(&'static str, ConditionValue<'a>)>),
     Json(&'a serde_json::Value),
 }
 
-impl<'a> Fact<'a> {
+impl<'a> ConditionValue<'a> {
     pub(crate) fn texts(texts: &'a [String]) -> Self {
-        Fact::List(texts.iter().map(|text| Fact::Text(text)).collect())
+        ConditionValue::List(texts.iter().map(|text| ConditionValue::Text(text)).collect())
     }
 }
 
 /// The variables of conditions for one request; each is built when the first condition names it.
 #[derive(Default)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct ConditionContext<'a> {
     context: Option<Context<'a, 'a>>,
     is_there: [bool; VARIABLES.len()],
 }
 
-impl<'a> Facts<'a> {
+impl<'a> ConditionContext<'a> {
     /// Returns the context with these variables in it.
-    fn with(&mut self, needs: &[usize], view: &View<'a>) -> Result<&Context<'a, 'a>, String> {
+    fn with(
+        &mut self,
+        needs: &[usize],
+        view: &RequestView<'a>,
+    ) -> Result<&Context<'a, 'a>, String> {
         let context =
             self.context.get_or_insert_with(|| Context::with_env(Arc::clone(&ENVIRONMENT)));
         for at in needs.iter().copied() {
@@ -395,18 +399,18 @@ impl<'a> Facts<'a> {
 }
 
 /// Builds a CEL value; one that is too big to be evaluated quickly is refused.
-fn value<'a>(fact: Fact<'a>, left: &mut usize) -> Result<Box<dyn Val + 'a>, String> {
+fn value<'a>(fact: ConditionValue<'a>, left: &mut usize) -> Result<Box<dyn Val + 'a>, String> {
     *left = left.checked_sub(1).ok_or(TOO_BIG)?;
     Ok(match fact {
-        Fact::Text(text) => Box::new(CelString::from(text)),
-        Fact::Owned(text) => Box::new(CelString::from(text)),
-        Fact::Whole(number) => Box::new(CelInt::from(number)),
-        Fact::Truth(value) => Box::new(CelBool::from(value)),
-        Fact::List(items) => list(items.into_iter().map(|item| value(item, left)))?,
-        Fact::Map(fields) => {
+        ConditionValue::Text(text) => Box::new(CelString::from(text)),
+        ConditionValue::Owned(text) => Box::new(CelString::from(text)),
+        ConditionValue::Whole(number) => Box::new(CelInt::from(number)),
+        ConditionValue::Truth(value) => Box::new(CelBool::from(value)),
+        ConditionValue::List(items) => list(items.into_iter().map(|item| value(item, left)))?,
+        ConditionValue::Map(fields) => {
             map(fields.into_iter().map(|(key, field)| Ok((key, value(field, left)?))))?
         }
-        Fact::Json(json) => json_value(json, left)?,
+        ConditionValue::Json(json) => json_value(json, left)?,
     })
 }
 
@@ -433,9 +437,9 @@ pub(crate) fn json_value<'a>(
 
 const TOO_BIG: &str = "what it is about is too big for a condition";
 
-type Made<'a> = Result<Box<dyn Val + 'a>, String>;
+type ValueResult<'a> = Result<Box<dyn Val + 'a>, String>;
 
-fn list<'a>(items: impl ExactSizeIterator<Item = Made<'a>>) -> Made<'a> {
+fn list<'a>(items: impl ExactSizeIterator<Item = ValueResult<'a>>) -> ValueResult<'a> {
     if items.len() > ITEMS_MAX {
         return Err("a list is too long for a condition".into());
     }
@@ -445,7 +449,7 @@ fn list<'a>(items: impl ExactSizeIterator<Item = Made<'a>>) -> Made<'a> {
 
 fn map<'a>(
     fields: impl ExactSizeIterator<Item = Result<(&'a str, Box<dyn Val + 'a>), String>>,
-) -> Made<'a> {
+) -> ValueResult<'a> {
     let mut map = HashMap::with_capacity(fields.len());
     for field in fields {
         let (key, value) = field?;

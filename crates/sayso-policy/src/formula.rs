@@ -1,8 +1,8 @@
 //! Expressions in CEL over the caller's variables, by which workflows compute and branch. They have the limits of
 //! conditions. A failed evaluation is an error, and never true or false.
 
-use crate::expression::{ENVIRONMENT, Names, VALUES_MAX, compile, json_value};
-use crate::mistake::nearest;
+use crate::diagnostic::nearest;
+use crate::expression::{ENVIRONMENT, ExpressionNames, VALUES_MAX, compile, json_value};
 use cel::objects::Key;
 use cel::{Context, Program, Value};
 use serde_json::{Map, Number};
@@ -13,11 +13,11 @@ use std::sync::Arc;
 const ERROR_CHARS_MAX: usize = 200;
 
 /// The variables of an evaluation.
-pub type Values<'a> = BTreeMap<&'a str, &'a serde_json::Value>;
+pub type FormulaValues<'a> = BTreeMap<&'a str, &'a serde_json::Value>;
 
 /// A known variable, and its fields where those are known.
 #[derive(Debug, Clone)]
-pub struct Variable {
+pub struct FormulaVariable {
     pub name: &'static str,
     /// The fields it has; none if it may have any.
     pub fields: Option<Vec<String>>,
@@ -25,7 +25,7 @@ pub struct Variable {
 
 /// A mistake in an expression that shows without running it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct FormulaDiagnostic {
     /// The column in the expression, counted from 1.
     pub column: Option<usize>,
     pub what: String,
@@ -35,19 +35,19 @@ pub struct Flaw {
 
 /// A compiled expression.
 #[derive(Debug, Clone)]
-pub struct Formula {
+pub struct CelFormula {
     text: String,
     program: Arc<Program>,
-    names: Arc<Names>,
+    names: Arc<ExpressionNames>,
 }
 
-impl Formula {
-    pub fn read(text: &str) -> Result<Self, Flaw> {
+impl CelFormula {
+    pub fn read(text: &str) -> Result<Self, FormulaDiagnostic> {
         let program = compile(text).map_err(|unread| {
             let what = format!("the expression {}", unread.why);
-            Flaw { column: unread.column, what, fix: "mend or shorten it".into() }
+            FormulaDiagnostic { column: unread.column, what, fix: "mend or shorten it".into() }
         })?;
-        let names = Arc::new(Names::of(&program));
+        let names = Arc::new(ExpressionNames::of(&program));
         Ok(Self { text: text.into(), program: Arc::new(program), names })
     }
 
@@ -67,7 +67,7 @@ impl Formula {
     }
 
     /// Returns the unknown names it uses.
-    pub fn flaws(&self, known: &[Variable]) -> Vec<Flaw> {
+    pub fn flaws(&self, known: &[FormulaVariable]) -> Vec<FormulaDiagnostic> {
         let mut found = vec![];
         let is_known = |name: &str| known.iter().any(|known| known.name == name);
         for name in self.names.variables.iter().filter(|name| !is_known(name)) {
@@ -97,24 +97,24 @@ impl Formula {
         found
     }
 
-    fn flaw(&self, word: &str, what: String, fix: String) -> Flaw {
+    fn flaw(&self, word: &str, what: String, fix: String) -> FormulaDiagnostic {
         let column = self.text.find(word).map(|at| self.text[..at].chars().count() + 1);
-        Flaw { column, what, fix }
+        FormulaDiagnostic { column, what, fix }
     }
 
-    pub fn value(&self, values: &Values<'_>) -> Result<serde_json::Value, String> {
+    pub fn value(&self, values: &FormulaValues<'_>) -> Result<serde_json::Value, String> {
         json(&self.execute(values)?)
     }
 
     /// Evaluates it to true or false; any other value is an error.
-    pub fn holds(&self, values: &Values<'_>) -> Result<bool, String> {
+    pub fn holds(&self, values: &FormulaValues<'_>) -> Result<bool, String> {
         match self.execute(values)? {
             Value::Bool(holds) => Ok(holds),
             _ => Err("it is neither true nor false".into()),
         }
     }
 
-    fn execute(&self, values: &Values<'_>) -> Result<Value, String> {
+    fn execute(&self, values: &FormulaValues<'_>) -> Result<Value, String> {
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         for (name, value) in values.iter().filter(|(name, _)| self.names(name)) {
             let mut left = VALUES_MAX;
@@ -165,7 +165,7 @@ mod tests {
     use serde_json::json;
 
     fn compute(text: &str, state: &serde_json::Value) -> Result<serde_json::Value, String> {
-        Formula::read(text).unwrap().value(&Values::from([("state", state)]))
+        CelFormula::read(text).unwrap().value(&FormulaValues::from([("state", state)]))
     }
 
     #[test]
@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn only_true_and_false_decide() {
         let state = json!({"n": 1, "yes": true, "text": "true"});
-        let holds = |text| Formula::read(text).unwrap().holds(&Values::from([("state", &state)]));
+        let holds =
+            |text| CelFormula::read(text).unwrap().holds(&FormulaValues::from([("state", &state)]));
         assert_eq!(holds("state.yes"), Ok(true));
         for text in ["state.n", "state.text", "state.missing", "null"] {
             assert!(holds(text).is_err(), "{text}");
@@ -203,33 +204,33 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said_with_its_place() {
         let known = [
-            Variable { name: "state", fields: Some(vec!["topic".into()]) },
-            Variable { name: "output", fields: None },
+            FormulaVariable { name: "state", fields: Some(vec!["topic".into()]) },
+            FormulaVariable { name: "output", fields: None },
         ];
         for (text, expected) in [
             ("stat.topic", "1 `stat` is not there; write `state`"),
             ("1 + state.topik", "11 `state.topik` is not there; write `state.topic`"),
             ("len(output.x) > 1", "1 `len()` is not there; the functions are"),
         ] {
-            let flaws = Formula::read(text).unwrap().flaws(&known);
+            let flaws = CelFormula::read(text).unwrap().flaws(&known);
             assert_eq!(flaws.len(), 1, "{flaws:?}");
-            let Flaw { column, what, fix } = &flaws[0];
+            let FormulaDiagnostic { column, what, fix } = &flaws[0];
             let said = format!("{} {what}; {fix}", column.unwrap());
             assert!(said.starts_with(expected), "{said}");
         }
-        assert_eq!(Formula::read("output.any.thing").unwrap().flaws(&known), []);
-        let unread = Formula::read("state.topic ==").unwrap_err();
+        assert_eq!(CelFormula::read("output.any.thing").unwrap().flaws(&known), []);
+        let unread = CelFormula::read("state.topic ==").unwrap_err();
         assert!(unread.column.is_some(), "{unread:?}");
     }
 
     #[test]
     fn what_is_looked_at_is_known() {
-        let formula = Formula::read("human.verdict == 'approved' && asked").unwrap();
+        let formula = CelFormula::read("human.verdict == 'approved' && asked").unwrap();
         assert!(formula.names("human") && formula.names("asked") && !formula.names("state"));
         assert!(formula.names_field("human", "verdict"));
         assert!(!formula.names_field("human", "value") && !formula.names_field("state", "x"));
         for text in ["size(human) > 0", "human == null"] {
-            assert!(!Formula::read(text).unwrap().names_field("human", "verdict"), "{text}");
+            assert!(!CelFormula::read(text).unwrap().names_field("human", "verdict"), "{text}");
         }
     }
 }

@@ -8,14 +8,14 @@ const SPECIAL: [char; 5] = ['*', '?', '[', '{', '\\'];
 
 /// A glob pattern, compiled when it is first needed.
 #[derive(Debug)]
-pub(crate) struct Glob {
+pub(crate) struct GlobPattern {
     text: String,
     case_matters: bool,
-    sort: Sort,
+    sort: GlobKind,
 }
 
 #[derive(Debug)]
-enum Sort {
+enum GlobKind {
     Any,
     Plain,
     Pattern { glob: globset::Glob, matcher: OnceLock<GlobMatcher> },
@@ -23,27 +23,31 @@ enum Sort {
 
 /// The purpose of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum For {
+pub(crate) enum PatternPurpose {
     /// A name or a word: `*` matches any text.
     Names,
     /// A path: `*` stays within a directory, `**` does not.
     Paths,
 }
 
-impl Glob {
-    pub(crate) fn new(text: &str, purpose: For, case_matters: bool) -> Result<Self, String> {
+impl GlobPattern {
+    pub(crate) fn new(
+        text: &str,
+        purpose: PatternPurpose,
+        case_matters: bool,
+    ) -> Result<Self, String> {
         let sort = match text {
-            "*" if purpose == For::Names => Sort::Any,
-            "**" => Sort::Any,
-            _ if !text.contains(SPECIAL) => Sort::Plain,
+            "*" if purpose == PatternPurpose::Names => GlobKind::Any,
+            "**" => GlobKind::Any,
+            _ if !text.contains(SPECIAL) => GlobKind::Plain,
             _ => {
                 let glob = GlobBuilder::new(text)
-                    .literal_separator(purpose == For::Paths)
+                    .literal_separator(purpose == PatternPurpose::Paths)
                     .case_insensitive(!case_matters)
                     .backslash_escape(true)
                     .build()
                     .map_err(|error| error.kind().to_string())?;
-                Sort::Pattern { glob, matcher: OnceLock::new() }
+                GlobKind::Pattern { glob, matcher: OnceLock::new() }
             }
         };
         Ok(Self { text: text.into(), case_matters, sort })
@@ -52,25 +56,25 @@ impl Glob {
     /// Returns the text, if the pattern stands for exactly that.
     pub(crate) fn plain(&self) -> Option<&str> {
         match &self.sort {
-            Sort::Plain => Some(&self.text),
-            Sort::Any | Sort::Pattern { .. } => None,
+            GlobKind::Plain => Some(&self.text),
+            GlobKind::Any | GlobKind::Pattern { .. } => None,
         }
     }
 
     pub(crate) fn is_any(&self) -> bool {
-        matches!(self.sort, Sort::Any)
+        matches!(self.sort, GlobKind::Any)
     }
 
     pub(crate) fn fits(&self, text: &str) -> bool {
         match &self.sort {
-            Sort::Any => true,
-            Sort::Plain if self.case_matters => self.text == text,
-            Sort::Plain => {
+            GlobKind::Any => true,
+            GlobKind::Plain if self.case_matters => self.text == text,
+            GlobKind::Plain => {
                 self.text.len() == text.len() && self.text.eq_ignore_ascii_case(text)
                     || (!text.is_ascii() && self.text.to_lowercase() == text.to_lowercase())
             }
-            Sort::Pattern { .. } if self.begins_otherwise(text) => false,
-            Sort::Pattern { glob, matcher } => {
+            GlobKind::Pattern { .. } if self.begins_otherwise(text) => false,
+            GlobKind::Pattern { glob, matcher } => {
                 matcher.get_or_init(|| glob.compile_matcher()).is_match(text)
             }
         }
@@ -91,8 +95,8 @@ impl Glob {
     /// True if a text with this start could match.
     pub(crate) fn could_begin(&self, start: &str) -> bool {
         match &self.sort {
-            Sort::Any | Sort::Pattern { .. } => true,
-            Sort::Plain => {
+            GlobKind::Any | GlobKind::Pattern { .. } => true,
+            GlobKind::Plain => {
                 self.text.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start))
             }
         }
@@ -102,15 +106,16 @@ impl Glob {
 /// A set of path patterns: `*` stays within a directory, `**` does not, and a directory with a trailing slash means
 /// all its content.
 #[derive(Debug)]
-pub struct Paths(Vec<Glob>);
+pub struct PathPatterns(Vec<GlobPattern>);
 
-impl Paths {
+impl PathPatterns {
     /// Parses the patterns, or returns the error of one of them.
     pub fn new<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
         let read = |pattern: &S| {
             let text = pattern.as_ref();
             let whole = if text.ends_with('/') { format!("{text}**") } else { text.to_owned() };
-            Glob::new(&whole, For::Paths, true).map_err(|why| format!("`{text}`: {why}"))
+            GlobPattern::new(&whole, PatternPurpose::Paths, true)
+                .map_err(|why| format!("`{text}`: {why}"))
         };
         patterns.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
@@ -123,16 +128,16 @@ impl Paths {
 
 /// A pattern, compiled twice: strictly for rules that allow, loosely for rules that ask or deny.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct DualPattern {
     pub(crate) text: String,
-    pub(crate) exact: Glob,
-    pub(crate) loose: Glob,
+    pub(crate) exact: GlobPattern,
+    pub(crate) loose: GlobPattern,
 }
 
-impl Pattern {
-    pub(crate) fn new(text: &str, purpose: For) -> Result<Self, String> {
-        let exact = Glob::new(text, purpose, true)?;
-        let loose = Glob::new(text, purpose, false)?;
+impl DualPattern {
+    pub(crate) fn new(text: &str, purpose: PatternPurpose) -> Result<Self, String> {
+        let exact = GlobPattern::new(text, purpose, true)?;
+        let loose = GlobPattern::new(text, purpose, false)?;
         Ok(Self { text: text.into(), exact, loose })
     }
 
@@ -149,37 +154,37 @@ mod tests {
     #[test]
     fn what_fits() {
         let table = [
-            ("Bash", For::Names, "Bash", true, true),
-            ("Bash", For::Names, "bash", false, true),
-            ("mcp__*", For::Names, "mcp__x/y", true, true),
-            ("{Write,Edit}", For::Names, "Edit", true, true),
-            ("src/*", For::Paths, "src/a/b", false, false),
-            ("src/**", For::Paths, "src/a/b", true, true),
-            ("**", For::Paths, "a/b", true, true),
-            ("*", For::Paths, "a/b", false, false),
-            ("mcp__*", For::Names, "Bash", false, false),
-            ("mcp__*", For::Names, "MCP__x", false, true),
-            ("mcp__*", For::Names, "mcp", false, false),
-            ("src/**/a", For::Paths, "src/a", true, true),
-            ("/**/a", For::Paths, "/a", true, true),
+            ("Bash", PatternPurpose::Names, "Bash", true, true),
+            ("Bash", PatternPurpose::Names, "bash", false, true),
+            ("mcp__*", PatternPurpose::Names, "mcp__x/y", true, true),
+            ("{Write,Edit}", PatternPurpose::Names, "Edit", true, true),
+            ("src/*", PatternPurpose::Paths, "src/a/b", false, false),
+            ("src/**", PatternPurpose::Paths, "src/a/b", true, true),
+            ("**", PatternPurpose::Paths, "a/b", true, true),
+            ("*", PatternPurpose::Paths, "a/b", false, false),
+            ("mcp__*", PatternPurpose::Names, "Bash", false, false),
+            ("mcp__*", PatternPurpose::Names, "MCP__x", false, true),
+            ("mcp__*", PatternPurpose::Names, "mcp", false, false),
+            ("src/**/a", PatternPurpose::Paths, "src/a", true, true),
+            ("/**/a", PatternPurpose::Paths, "/a", true, true),
         ];
         for (pattern, purpose, text, exact, loose) in table {
-            let glob = Pattern::new(pattern, purpose).unwrap();
+            let glob = DualPattern::new(pattern, purpose).unwrap();
             assert_eq!(glob.fits(text, true), exact, "{pattern} {text}");
             assert_eq!(glob.fits(text, false), loose, "{pattern} {text}");
         }
-        assert!(Pattern::new("a[", For::Names).is_err());
+        assert!(DualPattern::new("a[", PatternPurpose::Names).is_err());
     }
 
     #[test]
     fn paths_are_named_by_any_of_the_patterns() {
-        let paths = Paths::new(&["PLAN.md", "docs/**", "src/*.rs", "assets/"]).unwrap();
+        let paths = PathPatterns::new(&["PLAN.md", "docs/**", "src/*.rs", "assets/"]).unwrap();
         for path in ["PLAN.md", "docs/a/b.md", "src/main.rs", "assets/x/y.png"] {
             assert!(paths.fit(path), "{path}");
         }
         for path in ["plan.md", "x/PLAN.md", "doc", "src/a/b.rs", "assets.txt", ""] {
             assert!(!paths.fit(path), "{path}");
         }
-        assert!(Paths::new(&["a["]).unwrap_err().contains("`a[`"));
+        assert!(PathPatterns::new(&["a["]).unwrap_err().contains("`a[`"));
     }
 }

@@ -53,20 +53,20 @@
 //! `string`, `bool`, `type`, `dyn`; macros: `has`, `all`, `exists`, `exists_one`, `map`, `filter`.
 //!
 //! # For other hand-written files
-//! [`yaml`] and [`mistake`] parse any file and report mistakes with lines and fixes; a [`Formula`] is an
-//! expression over the caller's own variables; [`Paths`] are path patterns.
+//! [`yaml`] and [`diagnostic`] parse any file and report mistakes with lines and fixes; a [`CelFormula`] is an
+//! expression over the caller's own variables; [`PathPatterns`] are path patterns.
 
+mod approvers;
 mod check;
 mod command;
 mod demands;
+pub mod diagnostic;
+mod evaluate;
 mod expression;
 mod formula;
 mod glob;
-mod judge;
 mod matching;
-pub mod mistake;
 mod parse;
-mod people;
 mod policy;
 mod preset;
 mod replay;
@@ -79,20 +79,23 @@ mod tools;
 mod view;
 pub mod yaml;
 
-pub use check::{Known, mistakes};
-pub use demands::{Demands, Effect, Escalation, Hours};
-pub use formula::{Flaw, Formula, Values, Variable};
-pub use glob::Paths;
-pub use mistake::{Mistake, nearest};
+pub use check::{KnownNames, mistakes};
+pub use demands::{AskDemands, DeadlineHours, EscalationStep, PolicyEffect};
+pub use diagnostic::{FileDiagnostic, nearest};
+pub use formula::{CelFormula, FormulaDiagnostic, FormulaValues, FormulaVariable};
+pub use glob::PathPatterns;
 pub use parse::milliseconds;
-pub use policy::{FILE_BYTES_MAX, Layer, Policy, RULES_MAX, TESTS_MAX, Test, TestOutcome};
-pub use preset::Preset;
-pub use replay::{Change, Changed, Example, Recorded, Replay};
-pub use request::{
-    Agent, Ask, Counts, History, Lifecycle, On, Report, Request, Subject, Task, Time, ToolCall,
-    Transition,
+pub use policy::{
+    FILE_BYTES_MAX, Policy, PolicyLayer, PolicyTest, RULES_MAX, TESTS_MAX, TestOutcome,
 };
-pub use ruling::{Because, Explanation, Looked, Policies, Ruling};
-pub use sayso_core::{Action, AtEnd, Risk};
-pub use smuggle::{Smuggled, SmuggledLine, lines_beyond, smuggling_lines};
-pub use suggest::{Decided, Suggestion, suggest};
+pub use preset::PolicyPreset;
+pub use replay::{ChangedRequests, RecordedRequest, ReplayExample, ReplayReport, RulingChange};
+pub use request::{
+    AgentHistory, AnswerCounts, AskedQuestion, LifecycleRequest, LocalTime, PolicyRequest,
+    ReportedResult, RequestTask, RequestedAction, RequestingAgent, RuleSubject, StatusTransition,
+    ToolCall,
+};
+pub use ruling::{CheckedRule, PolicySet, Ruling, RulingExplanation, RulingReason};
+pub use sayso_core::{LifecycleAction, Risk, TimeoutAction};
+pub use smuggle::{BypassLine, BypassReport, lines_beyond, smuggling_lines};
+pub use suggest::{DecidedRequest, RuleSuggestion, suggest};

@@ -1,30 +1,31 @@
 //! The parser from YAML to a policy. It continues after a mistake, so that a person sees them all.
 
+use crate::approvers::{ApproverExpression, parse_groups, parse_who};
 use crate::command::CommandPattern;
-use crate::demands::{Effect, Hours};
-use crate::expression::{self, Expression};
-use crate::glob::{For, Pattern};
-use crate::matching::{Match, PathPattern};
-use crate::mistake::{Mistake, Mistakes, nearest};
-use crate::people::{Who, parse_groups, parse_who};
+use crate::demands::{DeadlineHours, PolicyEffect};
+use crate::diagnostic::{FileDiagnostic, FileDiagnostics, nearest};
+use crate::expression::{self, CelCondition};
+use crate::glob::{DualPattern, PatternPurpose};
+use crate::matching::{PathPattern, RuleMatch};
 use crate::policy::{
-    FILE_BYTES_MAX, Layer, Otherwise, Policy, RULES_MAX, Rule, TESTS_MAX, Terms, Test,
+    AskTerms, DefaultEffects, FILE_BYTES_MAX, Policy, PolicyLayer, PolicyRule, PolicyTest,
+    RULES_MAX, TESTS_MAX,
 };
-use crate::request::{On, Request};
+use crate::request::{PolicyRequest, RuleSubject};
 use crate::tools;
-use crate::yaml::{self, Fields, Node, Tree};
-use sayso_core::{Action, AtEnd, Kind, Proof, Risk};
+use crate::yaml::{self, YamlFields, YamlNode, YamlValue};
+use sayso_core::{GateKind, IdentityProof, LifecycleAction, Risk, TimeoutAction};
 use std::collections::BTreeMap;
 
 /// The longest deadline: a year.
 const DEADLINE_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 
 pub(crate) fn policy(
-    layer: Layer,
+    layer: PolicyLayer,
     file: &str,
     text: &str,
     checks_all: bool,
-) -> Result<Policy, Vec<Mistake>> {
+) -> Result<Policy, Vec<FileDiagnostic>> {
     match as_far_as_possible(layer, file, text, checks_all) {
         (Some(policy), mistakes) if mistakes.is_empty() => Ok(policy),
         (_, mistakes) => Err(mistakes),
@@ -34,12 +35,12 @@ pub(crate) fn policy(
 /// Parses a policy as far as possible, if it is YAML, and returns all mistakes. A policy with mistakes is only good
 /// for finding more of them.
 pub(crate) fn as_far_as_possible(
-    layer: Layer,
+    layer: PolicyLayer,
     file: &str,
     text: &str,
     checks_all: bool,
-) -> (Option<Policy>, Vec<Mistake>) {
-    let mut mistakes = Mistakes::of(file);
+) -> (Option<Policy>, Vec<FileDiagnostic>) {
+    let mut mistakes = FileDiagnostics::of(file);
     if text.len() > FILE_BYTES_MAX {
         let what = format!("the file has {} bytes, {FILE_BYTES_MAX} are allowed", text.len());
         mistakes.add(0, what, "split it, or drop rules that nothing needs");
@@ -52,19 +53,19 @@ pub(crate) fn as_far_as_possible(
             return (None, mistakes.into_sorted());
         }
     };
-    let mut reader = Reader { layer, checks_all, mistakes };
+    let mut reader = PolicyParser { layer, checks_all, mistakes };
     let policy = reader.policy(file, &node);
     (Some(policy), reader.mistakes.into_sorted())
 }
 
-struct Reader {
-    layer: Layer,
+struct PolicyParser {
+    layer: PolicyLayer,
     checks_all: bool,
-    mistakes: Mistakes,
+    mistakes: FileDiagnostics,
 }
 
-impl Reader {
-    fn policy(&mut self, file: &str, node: &Node) -> Policy {
+impl PolicyParser {
+    fn policy(&mut self, file: &str, node: &YamlNode) -> Policy {
         const KEYS: &[&str] = &["groups", "otherwise", "ask", "rules", "tests"];
         let fields = node.fields("a policy", KEYS, &mut self.mistakes);
         let groups =
@@ -78,7 +79,7 @@ impl Reader {
             let what = format!("the file has {} rules, {RULES_MAX} are allowed", nodes.len());
             self.mistakes.add(nodes[RULES_MAX].line, what, "join rules by listing their patterns");
         }
-        let rules: Vec<Rule> =
+        let rules: Vec<PolicyRule> =
             nodes.iter().take(RULES_MAX).filter_map(|n| self.rule(n, &terms)).collect();
         self.check_names(&rules);
         if self.checks_all {
@@ -99,17 +100,18 @@ impl Reader {
         Policy { layer, file, groups, otherwise, terms, rules, tests, content }
     }
 
-    fn otherwise(&mut self, node: &Node) -> Otherwise {
-        let names = On::ALL.map(On::as_str);
+    fn otherwise(&mut self, node: &YamlNode) -> DefaultEffects {
+        let names = RuleSubject::ALL.map(RuleSubject::as_str);
         let fields = node.fields("`otherwise`", &names, &mut self.mistakes);
-        let mut otherwise = Otherwise::default();
-        for on in On::ALL {
+        let mut otherwise = DefaultEffects::default();
+        for on in RuleSubject::ALL {
             let Some(node) = fields.get(on.as_str()) else { continue };
             let what = format!("`otherwise` on {on}");
-            let Some(effect) = self.one_of(node, &what, Effect::ALL, Effect::as_str) else {
+            let Some(effect) = self.one_of(node, &what, PolicyEffect::ALL, PolicyEffect::as_str)
+            else {
                 continue;
             };
-            if on == On::Ask && effect == Effect::Allow {
+            if on == RuleSubject::Ask && effect == PolicyEffect::Allow {
                 self.question_cannot_be_allowed(node.line);
             }
             otherwise.set(on, effect);
@@ -122,7 +124,7 @@ impl Reader {
         self.mistakes.add(line, what, "write `ask` or `deny`");
     }
 
-    fn rule(&mut self, node: &Node, file: &Terms) -> Option<Rule> {
+    fn rule(&mut self, node: &YamlNode, file: &AskTerms) -> Option<PolicyRule> {
         const KEYS: &[&str] = &["name", "on", "match", "unless", "when", "then", "reason", "ask"];
         let line = node.line;
         let fields = node.fields("a rule", KEYS, &mut self.mistakes);
@@ -132,14 +134,14 @@ impl Reader {
             self.mistakes.add(line, what, "give it a name that says what it is for");
         }
         let on = match fields.get("on") {
-            Some(node) => self.one_of(node, "`on`", On::ALL, On::as_str),
+            Some(node) => self.one_of(node, "`on`", RuleSubject::ALL, RuleSubject::as_str),
             None => {
                 self.mistakes.add(line, "a rule needs `on`", "say what it is about: `on: tool`");
                 None
             }
         };
         let then = match fields.get("then") {
-            Some(node) => self.one_of(node, "`then`", Effect::ALL, Effect::as_str),
+            Some(node) => self.one_of(node, "`then`", PolicyEffect::ALL, PolicyEffect::as_str),
             None => {
                 let fix = "say what follows: `then: ask`, `deny` or `allow`";
                 self.mistakes.add(line, "a rule needs `then`", fix);
@@ -155,28 +157,30 @@ impl Reader {
             .unwrap_or_default()
             .to_owned();
         let terms = fields.get("ask").map(|n| self.terms(n));
-        if let (Some(terms), Some(Effect::Allow | Effect::Deny)) = (&terms, then) {
+        if let (Some(terms), Some(PolicyEffect::Allow | PolicyEffect::Deny)) = (&terms, then) {
             let fix = "write `then: ask`, or drop `ask`";
             self.mistakes.add(terms.line, "only a rule that asks can say how it is asked", fix);
         }
         let terms = terms.unwrap_or_default().or(file);
-        if then == Some(Effect::Ask) {
+        if then == Some(PolicyEffect::Ask) {
             self.check_terms(&terms);
         }
-        if on == Some(On::Ask) && then == Some(Effect::Ask) && terms.at_end == Some(AtEnd::Approve)
+        if on == Some(RuleSubject::Ask)
+            && then == Some(PolicyEffect::Ask)
+            && terms.at_end == Some(TimeoutAction::Approve)
         {
             let what = "no question is answered by silence";
             self.mistakes.add(terms.line, what, "write another `at_end`, such as `deny`");
         }
-        if (on, then) == (Some(On::Ask), Some(Effect::Allow)) {
+        if (on, then) == (Some(RuleSubject::Ask), Some(PolicyEffect::Allow)) {
             self.question_cannot_be_allowed(line);
         }
         let (name, on, then) = (name?, on?, then?);
         let matches = matches.unwrap_or_default();
-        Some(Rule { name, line, on, matches, unless, when, then, reason, terms })
+        Some(PolicyRule { name, line, on, matches, unless, when, then, reason, terms })
     }
 
-    fn needed<'a>(&mut self, fields: &Fields<'a>, key: &str, what: &str) -> Option<&'a str> {
+    fn needed<'a>(&mut self, fields: &YamlFields<'a>, key: &str, what: &str) -> Option<&'a str> {
         match fields.get(key) {
             Some(node) => node.text(&format!("`{key}`"), &mut self.mistakes),
             None => {
@@ -190,7 +194,7 @@ impl Reader {
     /// Parses one word out of a closed set.
     fn one_of<T: Copy, const N: usize>(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         what: &str,
         all: [T; N],
         name: impl Fn(T) -> &'static str,
@@ -208,14 +212,14 @@ impl Reader {
         found
     }
 
-    fn condition(&mut self, node: &Node) -> Option<Expression> {
+    fn condition(&mut self, node: &YamlNode) -> Option<CelCondition> {
         let text = node.text("`when`", &mut self.mistakes)?;
         if text.len() > expression::BYTES_MAX {
             let what = format!("the condition is longer than {} bytes", expression::BYTES_MAX);
             self.mistakes.add(node.line, what, "shorten it, or make two rules of it");
             return None;
         }
-        let expression = Expression::new(text);
+        let expression = CelCondition::new(text);
         if self.checks_all {
             for (what, fix) in expression.check() {
                 self.mistakes.add(node.line, what, fix);
@@ -224,27 +228,29 @@ impl Reader {
         Some(expression)
     }
 
-    fn matches(&mut self, node: &Node, what: &str, on: Option<On>) -> Match {
+    fn matches(&mut self, node: &YamlNode, what: &str, on: Option<RuleSubject>) -> RuleMatch {
         const COMMON: &[&str] = &["agent", "role", "label", "type"];
-        let own = |on: On| -> &'static [&'static str] {
+        let own = |on: RuleSubject| -> &'static [&'static str] {
             match on {
-                On::Tool => &["tool", "command", "path"],
-                On::Transition => &["from", "to"],
-                On::Lifecycle => &["action", "target"],
-                On::Result => &["outcome"],
-                On::Ask => &["kind"],
+                RuleSubject::Tool => &["tool", "command", "path"],
+                RuleSubject::Transition => &["from", "to"],
+                RuleSubject::Lifecycle => &["action", "target"],
+                RuleSubject::Result => &["outcome"],
+                RuleSubject::Ask => &["kind"],
             }
         };
         let known: Vec<&'static str> = match on {
             Some(on) => own(on).iter().chain(COMMON).copied().collect(),
-            None => On::ALL.iter().flat_map(|on| own(*on)).chain(COMMON).copied().collect(),
+            None => {
+                RuleSubject::ALL.iter().flat_map(|on| own(*on)).chain(COMMON).copied().collect()
+            }
         };
         let what = match on {
             Some(on) => format!("{what} on {on}"),
             None => what.to_owned(),
         };
         let fields = node.fields(&what, &known, &mut self.mistakes);
-        Match {
+        RuleMatch {
             tool: self.patterns(&fields, "tool"),
             command: self.list(&fields, "command", CommandPattern::new),
             path: self.list(&fields, "path", |text| {
@@ -253,12 +259,12 @@ impl Reader {
             from: self.patterns(&fields, "from"),
             to: self.patterns(&fields, "to"),
             action: self.list(&fields, "action", |text| {
-                closed(text, "action", Action::ALL, Action::as_str)
+                closed(text, "action", LifecycleAction::ALL, LifecycleAction::as_str)
             }),
             target: self.patterns(&fields, "target"),
             outcome: self.patterns(&fields, "outcome"),
             kind: self.list(&fields, "kind", |text| {
-                closed(text, "kind of gate", Kind::ALL, Kind::as_str)
+                closed(text, "kind of gate", GateKind::ALL, GateKind::as_str)
             }),
             agent: self.patterns(&fields, "agent"),
             role: self.patterns(&fields, "role"),
@@ -267,15 +273,15 @@ impl Reader {
         }
     }
 
-    fn patterns(&mut self, fields: &Fields<'_>, key: &str) -> Option<Vec<Pattern>> {
+    fn patterns(&mut self, fields: &YamlFields<'_>, key: &str) -> Option<Vec<DualPattern>> {
         self.list(fields, key, |text| {
-            Pattern::new(text, For::Names).map_err(|error| no_pattern(text, &error))
+            DualPattern::new(text, PatternPurpose::Names).map_err(|error| no_pattern(text, &error))
         })
     }
 
     fn list<T>(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &YamlFields<'_>,
         key: &str,
         read: impl Fn(&str) -> Result<T, (String, String)>,
     ) -> Option<Vec<T>> {
@@ -291,7 +297,7 @@ impl Reader {
         Some(list)
     }
 
-    fn terms(&mut self, node: &Node) -> Terms {
+    fn terms(&mut self, node: &YamlNode) -> AskTerms {
         const KEYS: &[&str] = &[
             "of",
             "veto",
@@ -304,8 +310,13 @@ impl Reader {
             "at_end",
             "hours",
         ];
-        const PROOFS: [Proof; 5] =
-            [Proof::Token, Proof::Tty, Proof::Passphrase, Proof::Presence, Proof::TwoPeople];
+        const PROOFS: [IdentityProof; 5] = [
+            IdentityProof::Token,
+            IdentityProof::Tty,
+            IdentityProof::Passphrase,
+            IdentityProof::Presence,
+            IdentityProof::TwoPeople,
+        ];
         let fields = node.fields("`ask`", KEYS, &mut self.mistakes);
         let veto = fields.get("veto").map(|node| {
             let texts = node.texts("`veto`", &mut self.mistakes);
@@ -318,30 +329,30 @@ impl Reader {
             all.sort_unstable();
             all
         });
-        Terms {
+        AskTerms {
             of: fields.get("of").and_then(|n| self.who(n)),
             veto,
             not_launcher: fields.get("not_launcher").and_then(|n| self.yes_or_no(n)),
             proof: fields
                 .get("proof")
-                .and_then(|n| self.one_of(n, "`proof`", PROOFS, Proof::as_str)),
+                .and_then(|n| self.one_of(n, "`proof`", PROOFS, IdentityProof::as_str)),
             risk: fields
                 .get("risk")
                 .and_then(|n| self.one_of(n, "`risk`", Risk::ALL, Risk::as_str)),
             deadline_ms: fields.get("deadline").and_then(|n| self.duration_of(n, "`deadline`")),
             remind_ms: remind,
             escalate: fields.get("escalate").map(|n| self.levels(n)),
-            at_end: fields
-                .get("at_end")
-                .and_then(|n| self.one_of(n, "`at_end`", AtEnd::ALL, AtEnd::as_str)),
+            at_end: fields.get("at_end").and_then(|n| {
+                self.one_of(n, "`at_end`", TimeoutAction::ALL, TimeoutAction::as_str)
+            }),
             hours: fields
                 .get("hours")
-                .and_then(|n| self.one_of(n, "`hours`", Hours::ALL, Hours::as_str)),
+                .and_then(|n| self.one_of(n, "`hours`", DeadlineHours::ALL, DeadlineHours::as_str)),
             line: node.line,
         }
     }
 
-    fn who(&mut self, node: &Node) -> Option<Who> {
+    fn who(&mut self, node: &YamlNode) -> Option<ApproverExpression> {
         let text = node.text("`of`", &mut self.mistakes)?;
         match parse_who(text) {
             Ok(who) => Some(who),
@@ -353,13 +364,20 @@ impl Reader {
     }
 
     /// Parses the people with a veto: names and groups, joined in any way.
-    fn veto(&mut self, line: u64, text: &str) -> Vec<Who> {
+    fn veto(&mut self, line: u64, text: &str) -> Vec<ApproverExpression> {
         let names = text.split([',', ' ']).filter(|name| !["", "and", "or"].contains(name));
         let mut found = vec![];
         for name in names {
             match parse_who(name) {
-                Ok(who @ (Who::Person(_) | Who::Group(_))) => found.push(who),
-                Ok(Who::Anyone | Who::All(_) | Who::AtLeast(..)) | Err(_) => {
+                Ok(who @ (ApproverExpression::Person(_) | ApproverExpression::Group(_))) => {
+                    found.push(who)
+                }
+                Ok(
+                    ApproverExpression::Anyone
+                    | ApproverExpression::All(_)
+                    | ApproverExpression::AtLeast(..),
+                )
+                | Err(_) => {
                     let fix = "name people and groups: `veto: \"@owners, ann\"`";
                     self.mistakes.add(line, format!("`{name}` cannot have a veto"), fix);
                 }
@@ -368,8 +386,8 @@ impl Reader {
         found
     }
 
-    fn yes_or_no(&mut self, node: &Node) -> Option<bool> {
-        if let Tree::Bool(value) = node.tree {
+    fn yes_or_no(&mut self, node: &YamlNode) -> Option<bool> {
+        if let YamlValue::Bool(value) = node.tree {
             return Some(value);
         }
         let what = format!("`not_launcher` is {}", node.sort());
@@ -377,7 +395,7 @@ impl Reader {
         None
     }
 
-    fn levels(&mut self, node: &Node) -> Vec<(u64, Who)> {
+    fn levels(&mut self, node: &YamlNode) -> Vec<(u64, ApproverExpression)> {
         let mut levels = vec![];
         for item in node.items("`escalate`", &mut self.mistakes) {
             let fields = item.fields("a level", &["after", "of"], &mut self.mistakes);
@@ -396,7 +414,7 @@ impl Reader {
         levels
     }
 
-    fn duration_of(&mut self, node: &Node, what: &str) -> Option<u64> {
+    fn duration_of(&mut self, node: &YamlNode, what: &str) -> Option<u64> {
         let text = node.text(what, &mut self.mistakes)?;
         self.duration(node.line, text)
     }
@@ -411,7 +429,7 @@ impl Reader {
     }
 
     /// Checks the fields of an ask against each other.
-    fn check_terms(&mut self, terms: &Terms) {
+    fn check_terms(&mut self, terms: &AskTerms) {
         let line = terms.line;
         let levels = terms.escalate.iter().flatten().map(|(after_ms, _)| *after_ms);
         match terms.deadline_ms {
@@ -430,12 +448,12 @@ impl Reader {
                 }
             }
         }
-        if terms.at_end == Some(AtEnd::Escalate) && levels.count() == 0 {
+        if terms.at_end == Some(TimeoutAction::Escalate) && levels.count() == 0 {
             let fix = "add `escalate: [{after: 2h, of: \"@owners\"}]`";
             self.mistakes.add(line, "`at_end: escalate` has no level to go to", fix);
         }
-        if terms.at_end == Some(AtEnd::Approve) {
-            if self.layer != Layer::Admin {
+        if terms.at_end == Some(TimeoutAction::Approve) {
+            if self.layer != PolicyLayer::Admin {
                 let what = "only an admin's policy may let silence approve";
                 self.mistakes.add(line, what, "write `at_end: deny`, or move it to that file");
             }
@@ -446,7 +464,7 @@ impl Reader {
         }
     }
 
-    fn check_names(&mut self, rules: &[Rule]) {
+    fn check_names(&mut self, rules: &[PolicyRule]) {
         let mut first: BTreeMap<&str, u64> = BTreeMap::new();
         for rule in rules {
             if let Some(line) = first.insert(&rule.name, rule.line) {
@@ -458,18 +476,21 @@ impl Reader {
     }
 
     /// Reports rules that can never decide, which are not what their author meant.
-    fn check_reach(&mut self, rules: &[Rule], otherwise: &Otherwise) {
-        let objects = rules.iter().any(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
+    fn check_reach(&mut self, rules: &[PolicyRule], otherwise: &DefaultEffects) {
+        let objects = rules
+            .iter()
+            .any(|rule| rule.on == RuleSubject::Tool && rule.then != PolicyEffect::Allow);
         for rule in rules {
             // If other rules ask about tools, an allow rule may vouch for an unknown tool or for a program.
-            let names_others = |patterns: &Vec<Pattern>| {
+            let names_others = |patterns: &Vec<DualPattern>| {
                 patterns.iter().any(|p| p.exact.plain().is_none_or(|tool| !tools::is_known(tool)))
             };
             let names_some = rule.matches.tool.as_ref().is_some_and(names_others)
                 || rule.matches.command.is_some();
-            let settles = rule.on == On::Tool && objects && names_some;
-            let is_idle =
-                rule.then == Effect::Allow && otherwise.of(rule.on) == Effect::Allow && !settles;
+            let settles = rule.on == RuleSubject::Tool && objects && names_some;
+            let is_idle = rule.then == PolicyEffect::Allow
+                && otherwise.of(rule.on) == PolicyEffect::Allow
+                && !settles;
             if is_idle {
                 let what =
                     format!("`{}` allows what is allowed anyway, so it never counts", rule.name);
@@ -482,9 +503,9 @@ impl Reader {
             }
         }
         // Only stricter rules without conditions can shadow; there are few of them among many.
-        let shadows: Vec<&Rule> =
-            rules.iter().filter(|r| r.then > Effect::Allow && r.unless.is_none()).collect();
-        for rule in rules.iter().filter(|rule| rule.then < Effect::Deny) {
+        let shadows: Vec<&PolicyRule> =
+            rules.iter().filter(|r| r.then > PolicyEffect::Allow && r.unless.is_none()).collect();
+        for rule in rules.iter().filter(|rule| rule.then < PolicyEffect::Deny) {
             let shadow = shadows.iter().find(|other| {
                 let is_same_condition = match (&other.when, &rule.when) {
                     (None, _) => true,
@@ -507,12 +528,12 @@ impl Reader {
         }
     }
 
-    fn test(&mut self, node: &Node, rules: &[Rule]) -> Option<Test> {
+    fn test(&mut self, node: &YamlNode, rules: &[PolicyRule]) -> Option<PolicyTest> {
         const KEYS: &[&str] = &["name", "request", "expect", "by"];
         let fields = node.fields("a test", KEYS, &mut self.mistakes);
         let name = self.needed(&fields, "name", "a test").map(str::to_owned);
         let expect = match fields.get("expect") {
-            Some(node) => self.one_of(node, "`expect`", Effect::ALL, Effect::as_str),
+            Some(node) => self.one_of(node, "`expect`", PolicyEffect::ALL, PolicyEffect::as_str),
             None => {
                 let fix = "say what the policy is to answer: `expect: ask`";
                 self.mistakes.add(node.line, "a test needs `expect`", fix);
@@ -520,7 +541,7 @@ impl Reader {
             }
         };
         let request = match fields.get("request") {
-            Some(node) => match serde_json::from_value::<Request>(node.json()) {
+            Some(node) => match serde_json::from_value::<PolicyRequest>(node.json()) {
                 Ok(request) => Some(request),
                 Err(error) => {
                     let fix = "write it like `{on: tool, tool: Bash, command: \"git push\"}`";
@@ -546,7 +567,7 @@ impl Reader {
             }
             Some(by.to_owned())
         });
-        Some(Test { name: name?, line: node.line, request: request?, expect: expect?, by })
+        Some(PolicyTest { name: name?, line: node.line, request: request?, expect: expect?, by })
     }
 }
 

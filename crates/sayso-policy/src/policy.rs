@@ -1,15 +1,15 @@
 //! A parsed policy file: groups, rules, defaults, and its own tests.
 
-use crate::demands::{Demands, Effect, Escalation, Hours};
-use crate::expression::Expression;
-use crate::judge::{Opened, Trace, judge};
-use crate::matching::Match;
-use crate::mistake::Mistake;
+use crate::approvers::{ApproverExpression, GroupScopes, PeopleGroup};
+use crate::demands::{AskDemands, DeadlineHours, EscalationStep, PolicyEffect};
+use crate::diagnostic::FileDiagnostic;
+use crate::evaluate::{ResolvedPolicy, RuleTrace, judge};
+use crate::expression::CelCondition;
+use crate::matching::RuleMatch;
 use crate::parse;
-use crate::people::{Group, Groups, Who};
-use crate::request::{On, Request};
-use crate::view::View;
-use sayso_core::{AtEnd, Proof, Risk};
+use crate::request::{PolicyRequest, RuleSubject};
+use crate::view::RequestView;
+use sayso_core::{IdentityProof, Risk, TimeoutAction};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub const TESTS_MAX: usize = 1_000;
 /// The layer of a policy. Each layer can only tighten those before it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Layer {
+pub enum PolicyLayer {
     /// The built-in policy.
     Floor,
     /// The policy of the installation's administrator.
@@ -37,27 +37,27 @@ pub enum Layer {
     Task(String),
 }
 
-impl Layer {
+impl PolicyLayer {
     /// Returns the order of layers, from the outermost inward.
     pub(crate) const fn rank(&self) -> u8 {
         match self {
-            Layer::Floor => 0,
-            Layer::Admin => 1,
-            Layer::Space => 2,
-            Layer::Agent(_) => 3,
-            Layer::Task(_) => 4,
+            PolicyLayer::Floor => 0,
+            PolicyLayer::Admin => 1,
+            PolicyLayer::Space => 2,
+            PolicyLayer::Agent(_) => 3,
+            PolicyLayer::Task(_) => 4,
         }
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for PolicyLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Layer::Floor => f.write_str("floor"),
-            Layer::Admin => f.write_str("admin"),
-            Layer::Space => f.write_str("space"),
-            Layer::Agent(name) => write!(f, "agent {name}"),
-            Layer::Task(handle) => write!(f, "task {handle}"),
+            PolicyLayer::Floor => f.write_str("floor"),
+            PolicyLayer::Admin => f.write_str("admin"),
+            PolicyLayer::Space => f.write_str("space"),
+            PolicyLayer::Agent(name) => write!(f, "agent {name}"),
+            PolicyLayer::Task(handle) => write!(f, "task {handle}"),
         }
     }
 }
@@ -65,13 +65,13 @@ impl fmt::Display for Layer {
 /// One policy file. A value of this type has no mistakes of its own.
 #[derive(Debug)]
 pub struct Policy {
-    pub(crate) layer: Layer,
+    pub(crate) layer: PolicyLayer,
     pub(crate) file: String,
-    pub(crate) groups: BTreeMap<String, Group>,
-    pub(crate) otherwise: Otherwise,
-    pub(crate) terms: Terms,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) tests: Vec<Test>,
+    pub(crate) groups: BTreeMap<String, PeopleGroup>,
+    pub(crate) otherwise: DefaultEffects,
+    pub(crate) terms: AskTerms,
+    pub(crate) rules: Vec<PolicyRule>,
+    pub(crate) tests: Vec<PolicyTest>,
     /// The relevant content of the file, for the digest.
     pub(crate) content: serde_json::Value,
 }
@@ -80,17 +80,25 @@ impl Policy {
     /// Parses a policy and checks it, conditions included. `file` is its name in messages.
     ///
     /// Returns as many mistakes as can be found at once, ordered by line.
-    pub fn parse(layer: Layer, file: &str, text: &str) -> Result<Policy, Vec<Mistake>> {
+    pub fn parse(
+        layer: PolicyLayer,
+        file: &str,
+        text: &str,
+    ) -> Result<Policy, Vec<FileDiagnostic>> {
         parse::policy(layer, file, text, true)
     }
 
     /// Parses a text that [`Policy::parse`] accepted before, without checking conditions and unreachable rules again,
     /// which takes time. A condition that is wrong after all asks.
-    pub fn parse_again(layer: Layer, file: &str, text: &str) -> Result<Policy, Vec<Mistake>> {
+    pub fn parse_again(
+        layer: PolicyLayer,
+        file: &str,
+        text: &str,
+    ) -> Result<Policy, Vec<FileDiagnostic>> {
         parse::policy(layer, file, text, false)
     }
 
-    pub fn layer(&self) -> &Layer {
+    pub fn layer(&self) -> &PolicyLayer {
         &self.layer
     }
 
@@ -105,22 +113,24 @@ impl Policy {
     }
 
     /// True if it may ask or deny for this subject.
-    pub fn governs(&self, on: On) -> bool {
-        let restricts = |rule: &Rule| rule.on == on && rule.then != Effect::Allow;
-        self.otherwise.of(on) != Effect::Allow || self.rules.iter().any(restricts)
+    pub fn governs(&self, on: RuleSubject) -> bool {
+        let restricts = |rule: &PolicyRule| rule.on == on && rule.then != PolicyEffect::Allow;
+        self.otherwise.of(on) != PolicyEffect::Allow || self.rules.iter().any(restricts)
     }
 
     /// Describes its rules for an agent, one line each; empty if the file is for another agent.
     pub fn in_words(&self, agent: &str) -> Vec<String> {
         let is_for = match &self.layer {
-            Layer::Agent(name) => name == agent,
-            Layer::Floor | Layer::Admin | Layer::Space | Layer::Task(_) => true,
+            PolicyLayer::Agent(name) => name == agent,
+            PolicyLayer::Floor | PolicyLayer::Admin | PolicyLayer::Space | PolicyLayer::Task(_) => {
+                true
+            }
         };
-        let line = |rule: &Rule| {
+        let line = |rule: &PolicyRule| {
             let then = match rule.then {
-                Effect::Allow => "allowed",
-                Effect::Ask => "a person is asked",
-                Effect::Deny => "never",
+                PolicyEffect::Allow => "allowed",
+                PolicyEffect::Ask => "a person is asked",
+                PolicyEffect::Deny => "never",
             };
             format!("{} ({}): {then}. {}", rule.name, rule.on, rule.reason).trim_end().to_owned()
         };
@@ -128,16 +138,16 @@ impl Policy {
     }
 
     /// Returns the tests in the file.
-    pub fn tests(&self) -> &[Test] {
+    pub fn tests(&self) -> &[PolicyTest] {
         &self.tests
     }
 
     /// Runs the tests in the file against this file alone.
     pub fn run_tests(&self) -> Vec<TestOutcome> {
-        let opened = Opened::of(self, &Groups { scopes: vec![&self.groups] });
-        let run = |test: &Test| {
-            let view = View::of(&test.request);
-            let judged = judge(self, &opened, &view, &mut Trace::Off);
+        let opened = ResolvedPolicy::of(self, &GroupScopes { scopes: vec![&self.groups] });
+        let run = |test: &PolicyTest| {
+            let view = RequestView::of(&test.request);
+            let judged = judge(self, &opened, &view, &mut RuleTrace::Off);
             let deciders: Vec<&str> =
                 judged.because.iter().map(|b| b.rule.as_deref().unwrap_or("otherwise")).collect();
             let by = deciders.join(", ");
@@ -161,11 +171,11 @@ impl Policy {
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// True if it looks at the commands of a line.
     pub(crate) fn speaks_of_commands(&self) -> bool {
         // Any command of a line may touch the path.
-        let speaks = |matches: &Match| {
+        let speaks = |matches: &RuleMatch| {
             matches.command.is_some() || (matches.path.is_some() && matches.tool.is_none())
         };
         speaks(&self.matches)
@@ -176,63 +186,63 @@ impl Rule {
 
 /// The effects for requests that no rule matches, by subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Otherwise {
-    effects: [Effect; 5],
+pub(crate) struct DefaultEffects {
+    effects: [PolicyEffect; 5],
 }
 
-impl Default for Otherwise {
+impl Default for DefaultEffects {
     /// Opt-in: without a rule only questions are gated, which need an answer anyway.
     fn default() -> Self {
-        let mut otherwise = Self { effects: [Effect::Allow; 5] };
-        otherwise.set(On::Ask, Effect::Ask);
+        let mut otherwise = Self { effects: [PolicyEffect::Allow; 5] };
+        otherwise.set(RuleSubject::Ask, PolicyEffect::Ask);
         otherwise
     }
 }
 
-impl Otherwise {
-    pub(crate) const fn of(&self, on: On) -> Effect {
+impl DefaultEffects {
+    pub(crate) const fn of(&self, on: RuleSubject) -> PolicyEffect {
         self.effects[on as usize]
     }
 
-    pub(crate) const fn set(&mut self, on: On, effect: Effect) {
+    pub(crate) const fn set(&mut self, on: RuleSubject, effect: PolicyEffect) {
         self.effects[on as usize] = effect;
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Rule {
+pub(crate) struct PolicyRule {
     pub(crate) name: String,
     pub(crate) line: u64,
-    pub(crate) on: On,
-    pub(crate) matches: Match,
-    pub(crate) unless: Option<Match>,
-    pub(crate) when: Option<Expression>,
-    pub(crate) then: Effect,
+    pub(crate) on: RuleSubject,
+    pub(crate) matches: RuleMatch,
+    pub(crate) unless: Option<RuleMatch>,
+    pub(crate) when: Option<CelCondition>,
+    pub(crate) then: PolicyEffect,
     pub(crate) reason: String,
-    pub(crate) terms: Terms,
+    pub(crate) terms: AskTerms,
 }
 
 /// The demands of an ask, as far as a rule or a file states them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Terms {
-    pub(crate) of: Option<Who>,
-    pub(crate) veto: Option<Vec<Who>>,
+pub(crate) struct AskTerms {
+    pub(crate) of: Option<ApproverExpression>,
+    pub(crate) veto: Option<Vec<ApproverExpression>>,
     pub(crate) not_launcher: Option<bool>,
-    pub(crate) proof: Option<Proof>,
+    pub(crate) proof: Option<IdentityProof>,
     pub(crate) risk: Option<Risk>,
     pub(crate) deadline_ms: Option<u64>,
     pub(crate) remind_ms: Option<Vec<u64>>,
-    pub(crate) escalate: Option<Vec<(u64, Who)>>,
-    pub(crate) at_end: Option<AtEnd>,
-    pub(crate) hours: Option<Hours>,
+    pub(crate) escalate: Option<Vec<(u64, ApproverExpression)>>,
+    pub(crate) at_end: Option<TimeoutAction>,
+    pub(crate) hours: Option<DeadlineHours>,
     /// The line in the file.
     pub(crate) line: u64,
 }
 
-impl Terms {
+impl AskTerms {
     /// Returns these, completed by those of the file.
-    pub(crate) fn or(&self, file: &Terms) -> Terms {
-        Terms {
+    pub(crate) fn or(&self, file: &AskTerms) -> AskTerms {
+        AskTerms {
             of: self.of.clone().or_else(|| file.of.clone()),
             veto: self.veto.clone().or_else(|| file.veto.clone()),
             not_launcher: self.not_launcher.or(file.not_launcher),
@@ -248,31 +258,33 @@ impl Terms {
     }
 
     /// Resolves groups to people and fills in the defaults.
-    pub(crate) fn open_up(&self, groups: &Groups<'_>) -> Demands {
+    pub(crate) fn resolve(&self, groups: &GroupScopes<'_>) -> AskDemands {
         let veto = self.veto.iter().flatten().flat_map(|who| match who {
-            Who::Group(name) => groups.people(name),
-            Who::Person(name) => [name.clone()].into(),
-            Who::Anyone | Who::All(_) | Who::AtLeast(..) => Default::default(),
+            ApproverExpression::Group(name) => groups.people(name),
+            ApproverExpression::Person(name) => [name.clone()].into(),
+            ApproverExpression::Anyone
+            | ApproverExpression::All(_)
+            | ApproverExpression::AtLeast(..) => Default::default(),
         });
-        let who = self.of.clone().unwrap_or(Who::Anyone);
-        let approvers = who.open_up(groups);
+        let who = self.of.clone().unwrap_or(ApproverExpression::Anyone);
+        let approvers = who.resolve(groups);
         // A level adds people: earlier approvers can still decide.
-        let mut levels: Vec<&(u64, Who)> = self.escalate.iter().flatten().collect();
+        let mut levels: Vec<&(u64, ApproverExpression)> = self.escalate.iter().flatten().collect();
         levels.sort_by_key(|(after_ms, _)| *after_ms);
         let mut ways = vec![who];
         let escalate = levels
             .into_iter()
             .map(|(after_ms, level)| {
                 ways.push(level.clone());
-                let approvers = Who::AtLeast(1, ways.clone()).open_up(groups);
-                Escalation { after_ms: *after_ms, approvers }
+                let approvers = ApproverExpression::AtLeast(1, ways.clone()).resolve(groups);
+                EscalationStep { after_ms: *after_ms, approvers }
             })
             .collect();
-        Demands {
+        AskDemands {
             approvers,
             veto: veto.collect(),
             not_launcher: self.not_launcher.unwrap_or_default(),
-            proof: self.proof.unwrap_or(Proof::None),
+            proof: self.proof.unwrap_or(IdentityProof::None),
             risk: self.risk.unwrap_or_default(),
             deadline_ms: self.deadline_ms,
             remind_ms: self.remind_ms.clone().unwrap_or_default(),
@@ -285,13 +297,13 @@ impl Terms {
 
 /// A test case in a policy file.
 #[derive(Debug, Clone)]
-pub struct Test {
+pub struct PolicyTest {
     pub name: String,
     /// The line in the file.
     pub line: u64,
-    pub request: Request,
+    pub request: PolicyRequest,
     /// The expected decision.
-    pub expect: Effect,
+    pub expect: PolicyEffect,
     /// The rule that is to decide; `otherwise` for none.
     pub by: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 /// A policy to start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
+pub enum PolicyPreset {
     /// Asks about all actions that are not plainly harmless.
     Cautious,
     /// Asks about actions that others see or that are hard to undo.
@@ -11,23 +11,24 @@ pub enum Preset {
     Trusting,
 }
 
-impl Preset {
+impl PolicyPreset {
     /// All of them, strictest first.
-    pub const ALL: [Preset; 3] = [Preset::Cautious, Preset::Balanced, Preset::Trusting];
+    pub const ALL: [PolicyPreset; 3] =
+        [PolicyPreset::Cautious, PolicyPreset::Balanced, PolicyPreset::Trusting];
 
     pub const fn as_str(self) -> &'static str {
         match self {
-            Preset::Cautious => "cautious",
-            Preset::Balanced => "balanced",
-            Preset::Trusting => "trusting",
+            PolicyPreset::Cautious => "cautious",
+            PolicyPreset::Balanced => "balanced",
+            PolicyPreset::Trusting => "trusting",
         }
     }
 
     pub const fn text(self) -> &'static str {
         match self {
-            Preset::Cautious => include_str!("../presets/cautious.yaml"),
-            Preset::Balanced => include_str!("../presets/balanced.yaml"),
-            Preset::Trusting => include_str!("../presets/trusting.yaml"),
+            PolicyPreset::Cautious => include_str!("../presets/cautious.yaml"),
+            PolicyPreset::Balanced => include_str!("../presets/balanced.yaml"),
+            PolicyPreset::Trusting => include_str!("../presets/trusting.yaml"),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The request that a policy decides: the action, the agent, the task, the time and the agent's history.
 //!
-//! Requests are written (in policy tests, in `policy explain`, in records for replays) as [`Request`]'s JSON: flat,
+//! Requests are written (in policy tests, in `policy explain`, in records for replays) as [`PolicyRequest`]'s JSON: flat,
 //! with `on` first.
 
-use sayso_core::{Action, Kind};
+use sayso_core::{GateKind, LifecycleAction};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fmt;
 /// The subject of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum On {
+pub enum RuleSubject {
     /// An agent wants to call a tool.
     Tool,
     /// A task is to change its status.
@@ -24,22 +24,28 @@ pub enum On {
     Ask,
 }
 
-impl On {
-    pub const ALL: [On; 5] = [On::Tool, On::Transition, On::Lifecycle, On::Result, On::Ask];
+impl RuleSubject {
+    pub const ALL: [RuleSubject; 5] = [
+        RuleSubject::Tool,
+        RuleSubject::Transition,
+        RuleSubject::Lifecycle,
+        RuleSubject::Result,
+        RuleSubject::Ask,
+    ];
 
     /// Returns its name in policies.
     pub const fn as_str(self) -> &'static str {
         match self {
-            On::Tool => "tool",
-            On::Transition => "transition",
-            On::Lifecycle => "lifecycle",
-            On::Result => "result",
-            On::Ask => "ask",
+            RuleSubject::Tool => "tool",
+            RuleSubject::Transition => "transition",
+            RuleSubject::Lifecycle => "lifecycle",
+            RuleSubject::Result => "result",
+            RuleSubject::Ask => "ask",
         }
     }
 }
 
-impl fmt::Display for On {
+impl fmt::Display for RuleSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -47,68 +53,72 @@ impl fmt::Display for On {
 
 /// A request to a policy. Everything in it was captured by the trusted side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Flat", into = "Flat")]
-pub struct Request {
-    pub subject: Subject,
+#[serde(try_from = "FlatRequest", into = "FlatRequest")]
+pub struct PolicyRequest {
+    pub subject: RequestedAction,
     /// The agent that requests it. For lifecycle, the requester, who may be a person.
-    pub agent: Agent,
+    pub agent: RequestingAgent,
     /// The task it is for.
-    pub task: Option<Task>,
+    pub task: Option<RequestTask>,
     /// The time, on the clock of the space.
-    pub time: Option<Time>,
+    pub time: Option<LocalTime>,
     /// The earlier requests of this agent.
-    pub history: History,
+    pub history: AgentHistory,
 }
 
-impl Request {
+impl PolicyRequest {
     /// Builds a request without task, time and history.
-    pub fn new(subject: Subject, agent: Agent) -> Self {
-        Self { subject, agent, task: None, time: None, history: History::default() }
+    pub fn new(subject: RequestedAction, agent: RequestingAgent) -> Self {
+        Self { subject, agent, task: None, time: None, history: AgentHistory::default() }
     }
 
-    pub const fn on(&self) -> On {
+    pub const fn on(&self) -> RuleSubject {
         match &self.subject {
-            Subject::Tool(_) => On::Tool,
-            Subject::Transition(_) => On::Transition,
-            Subject::Lifecycle(_) => On::Lifecycle,
-            Subject::Result(_) => On::Result,
-            Subject::Ask(_) => On::Ask,
+            RequestedAction::Tool(_) => RuleSubject::Tool,
+            RequestedAction::Transition(_) => RuleSubject::Transition,
+            RequestedAction::Lifecycle(_) => RuleSubject::Lifecycle,
+            RequestedAction::Result(_) => RuleSubject::Result,
+            RequestedAction::Ask(_) => RuleSubject::Ask,
         }
     }
 
     /// Describes it in one line: `Bash: git push origin main`, `open -> closed`.
     pub fn in_words(&self) -> String {
         match &self.subject {
-            Subject::Tool(ToolCall { tool, command: Some(command), .. }) => {
+            RequestedAction::Tool(ToolCall { tool, command: Some(command), .. }) => {
                 format!("{tool}: {command}")
             }
-            Subject::Tool(ToolCall { tool, paths, .. }) if !paths.is_empty() => {
+            RequestedAction::Tool(ToolCall { tool, paths, .. }) if !paths.is_empty() => {
                 format!("{tool}: {}", paths.join(", "))
             }
-            Subject::Tool(call) => call.tool.clone(),
-            Subject::Transition(Transition { from, to }) => format!("{from} -> {to}"),
-            Subject::Lifecycle(Lifecycle { action, target }) => format!("{action} {target}"),
-            Subject::Result(Report { outcome, confidence: Some(percent) }) => {
+            RequestedAction::Tool(call) => call.tool.clone(),
+            RequestedAction::Transition(StatusTransition { from, to }) => format!("{from} -> {to}"),
+            RequestedAction::Lifecycle(LifecycleRequest { action, target }) => {
+                format!("{action} {target}")
+            }
+            RequestedAction::Result(ReportedResult { outcome, confidence: Some(percent) }) => {
                 format!("{outcome}, {percent} % sure")
             }
-            Subject::Result(Report { outcome, confidence: None }) => outcome.clone(),
-            Subject::Ask(Ask { kind, question }) => format!("{kind}: {question}"),
+            RequestedAction::Result(ReportedResult { outcome, confidence: None }) => {
+                outcome.clone()
+            }
+            RequestedAction::Ask(AskedQuestion { kind, question }) => format!("{kind}: {question}"),
         }
     }
 }
 
 /// The requested action.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
+pub enum RequestedAction {
     Tool(ToolCall),
     /// A task changes its status.
-    Transition(Transition),
+    Transition(StatusTransition),
     /// An agent is spawned, restarted or stopped.
-    Lifecycle(Lifecycle),
+    Lifecycle(LifecycleRequest),
     /// An agent reports a result.
-    Result(Report),
+    Result(ReportedResult),
     /// An agent asks a question.
-    Ask(Ask),
+    Ask(AskedQuestion),
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -126,22 +136,22 @@ pub struct ToolCall {
 
 /// A status change of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transition {
+pub struct StatusTransition {
     pub from: String,
     pub to: String,
 }
 
 /// A lifecycle action on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lifecycle {
-    pub action: Action,
+pub struct LifecycleRequest {
+    pub action: LifecycleAction,
     /// The agent it acts on.
     pub target: String,
 }
 
 /// The result that an agent reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct ReportedResult {
     /// `completed`, `failed`, or another word of the agent's protocol.
     pub outcome: String,
     /// The agent's own confidence, in percent.
@@ -150,16 +160,16 @@ pub struct Report {
 
 /// A question of the agent's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct AskedQuestion {
     /// The kind of gate.
-    pub kind: Kind,
+    pub kind: GateKind,
     pub question: String,
 }
 
 /// The agent that makes a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Agent {
+pub struct RequestingAgent {
     #[serde(default)]
     pub name: String,
     /// The role it works in: `code`, `test`, `docs`, the user's own.
@@ -170,7 +180,7 @@ pub struct Agent {
     pub launcher: Option<String>,
 }
 
-impl Agent {
+impl RequestingAgent {
     /// Builds an agent with this name only.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
@@ -180,7 +190,7 @@ impl Agent {
 /// The task of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Task {
+pub struct RequestTask {
     #[serde(default)]
     pub handle: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -201,7 +211,7 @@ pub struct Task {
 /// The local time. The caller reads it in the time zone of the space.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Time {
+pub struct LocalTime {
     /// The hour, from 0 to 23.
     #[serde(default)]
     pub hour: u8,
@@ -219,7 +229,7 @@ pub struct Time {
     pub zone: String,
 }
 
-impl Time {
+impl LocalTime {
     /// Returns the local time of an instant in its zone.
     pub fn of(at: &jiff::Zoned) -> Self {
         let weekday = match at.weekday() {
@@ -244,18 +254,18 @@ impl Time {
 /// The counts of an agent's recent requests and their results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct History {
+pub struct AgentHistory {
     #[serde(default)]
-    pub hour: Counts,
+    pub hour: AnswerCounts,
     /// The last 24 hours.
     #[serde(default)]
-    pub day: Counts,
+    pub day: AnswerCounts,
 }
 
 /// The number of requests and of answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Counts {
+pub struct AnswerCounts {
     #[serde(default)]
     pub asked: u32,
     #[serde(default)]
@@ -267,8 +277,8 @@ pub struct Counts {
 /// The written form of a request: one level, so that people can type it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Flat {
-    on: On,
+struct FlatRequest {
+    on: RuleSubject,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -284,7 +294,7 @@ struct Flat {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     to: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    action: Option<Action>,
+    action: Option<LifecycleAction>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -292,17 +302,17 @@ struct Flat {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confidence: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<Kind>,
+    kind: Option<GateKind>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question: Option<String>,
     #[serde(default)]
     agent: AgentText,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    task: Option<Task>,
+    task: Option<RequestTask>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<Time>,
+    time: Option<LocalTime>,
     #[serde(default)]
-    history: History,
+    history: AgentHistory,
 }
 
 /// An agent by name alone, or in full.
@@ -310,76 +320,76 @@ struct Flat {
 #[serde(untagged)]
 enum AgentText {
     Name(String),
-    Full(Agent),
+    Full(RequestingAgent),
 }
 
 impl Default for AgentText {
     fn default() -> Self {
-        Self::Full(Agent::default())
+        Self::Full(RequestingAgent::default())
     }
 }
 
-impl TryFrom<Flat> for Request {
+impl TryFrom<FlatRequest> for PolicyRequest {
     type Error = String;
 
-    fn try_from(flat: Flat) -> Result<Self, String> {
+    fn try_from(flat: FlatRequest) -> Result<Self, String> {
         flat.check_keys()?;
         let need = |key: &str, value: Option<String>| {
             value.ok_or_else(|| format!("a request on {} needs `{key}`", flat.on))
         };
         let subject = match flat.on {
-            On::Tool => Subject::Tool(ToolCall {
+            RuleSubject::Tool => RequestedAction::Tool(ToolCall {
                 tool: need("tool", flat.tool)?,
                 arguments: flat.arguments.unwrap_or(Value::Null),
                 command: flat.command,
                 paths: flat.paths,
                 root: flat.root,
             }),
-            On::Transition => Subject::Transition(Transition {
+            RuleSubject::Transition => RequestedAction::Transition(StatusTransition {
                 from: need("from", flat.from)?,
                 to: need("to", flat.to)?,
             }),
-            On::Lifecycle => Subject::Lifecycle(Lifecycle {
+            RuleSubject::Lifecycle => RequestedAction::Lifecycle(LifecycleRequest {
                 action: flat.action.ok_or("a request on lifecycle needs `action`")?,
                 target: need("target", flat.target)?,
             }),
-            On::Result => {
+            RuleSubject::Result => {
                 if flat.confidence.is_some_and(|percent| percent > 100) {
                     return Err("`confidence` is a percentage, from 0 to 100".into());
                 }
                 let outcome = need("outcome", flat.outcome)?;
-                Subject::Result(Report { outcome, confidence: flat.confidence })
+                RequestedAction::Result(ReportedResult { outcome, confidence: flat.confidence })
             }
-            On::Ask => Subject::Ask(Ask {
+            RuleSubject::Ask => RequestedAction::Ask(AskedQuestion {
                 kind: flat.kind.ok_or("a request on ask needs `kind`")?,
                 question: flat.question.unwrap_or_default(),
             }),
         };
         let agent = match flat.agent {
-            AgentText::Name(name) => Agent { name, ..Agent::default() },
+            AgentText::Name(name) => RequestingAgent { name, ..RequestingAgent::default() },
             AgentText::Full(agent) => agent,
         };
         Ok(Self { subject, agent, task: flat.task, time: flat.time, history: flat.history })
     }
 }
 
-impl Flat {
+impl FlatRequest {
     /// Refuses keys of other subjects, which would be a silent misunderstanding.
     fn check_keys(&self) -> Result<(), String> {
         let given = [
-            (On::Tool, "tool", self.tool.is_some()),
-            (On::Tool, "arguments", self.arguments.is_some()),
-            (On::Tool, "command", self.command.is_some()),
-            (On::Tool, "paths", !self.paths.is_empty()),
-            (On::Tool, "root", self.root.is_some()),
-            (On::Transition, "from", self.from.is_some()),
-            (On::Transition, "to", self.to.is_some()),
-            (On::Lifecycle, "action", self.action.is_some()),
-            (On::Lifecycle, "target", self.target.is_some()),
-            (On::Result, "outcome", self.outcome.is_some()),
-            (On::Result, "confidence", self.confidence.is_some()),
-            (On::Ask, "kind", self.kind.is_some()),
-            (On::Ask, "question", self.question.is_some()),
+            (RuleSubject::Tool, "tool", self.tool.is_some()),
+            (RuleSubject::Tool, "arguments", self.arguments.is_some()),
+            (RuleSubject::Tool, "command", self.command.is_some()),
+            (RuleSubject::Tool, "paths", !self.paths.is_empty()),
+            (RuleSubject::Tool, "root", self.root.is_some()),
+            (RuleSubject::Transition, "from", self.from.is_some()),
+            (RuleSubject::Transition, "to", self.to.is_some()),
+            (RuleSubject::Lifecycle, "action", self.action.is_some()),
+            (RuleSubject::Lifecycle, "target", self.target.is_some()),
+            (RuleSubject::Result, "outcome", self.outcome.is_some()),
+            (RuleSubject::Result, "confidence", self.confidence.is_some()),
+            (RuleSubject::Ask, "kind", self.kind.is_some()),
+            (RuleSubject::Ask, "question", self.question.is_some()),
         ];
         match given.into_iter().find(|(on, _, given)| *given && *on != self.on) {
             Some((on, key, _)) => {
@@ -389,7 +399,7 @@ impl Flat {
         }
     }
 
-    fn empty(on: On) -> Self {
+    fn empty(on: RuleSubject) -> Self {
         Self {
             on,
             tool: None,
@@ -408,30 +418,30 @@ impl Flat {
             agent: AgentText::default(),
             task: None,
             time: None,
-            history: History::default(),
+            history: AgentHistory::default(),
         }
     }
 }
 
-impl From<Request> for Flat {
-    fn from(request: Request) -> Self {
-        let mut flat = Flat::empty(request.on());
+impl From<PolicyRequest> for FlatRequest {
+    fn from(request: PolicyRequest) -> Self {
+        let mut flat = FlatRequest::empty(request.on());
         match request.subject {
-            Subject::Tool(call) => {
+            RequestedAction::Tool(call) => {
                 flat.tool = Some(call.tool);
                 flat.arguments = (!call.arguments.is_null()).then_some(call.arguments);
                 (flat.command, flat.paths, flat.root) = (call.command, call.paths, call.root);
             }
-            Subject::Transition(Transition { from, to }) => {
+            RequestedAction::Transition(StatusTransition { from, to }) => {
                 (flat.from, flat.to) = (Some(from), Some(to));
             }
-            Subject::Lifecycle(Lifecycle { action, target }) => {
+            RequestedAction::Lifecycle(LifecycleRequest { action, target }) => {
                 (flat.action, flat.target) = (Some(action), Some(target));
             }
-            Subject::Result(Report { outcome, confidence }) => {
+            RequestedAction::Result(ReportedResult { outcome, confidence }) => {
                 (flat.outcome, flat.confidence) = (Some(outcome), confidence);
             }
-            Subject::Ask(Ask { kind, question }) => {
+            RequestedAction::Ask(AskedQuestion { kind, question }) => {
                 (flat.kind, flat.question) = (Some(kind), Some(question));
             }
         }
@@ -461,9 +471,9 @@ mod tests {
             json!({"on": "ask", "kind": "review", "question": "Fine?"}),
         ];
         for value in all {
-            let request: Request = serde_json::from_value(value.clone()).unwrap();
+            let request: PolicyRequest = serde_json::from_value(value.clone()).unwrap();
             let again = serde_json::to_value(&request).unwrap();
-            assert_eq!(serde_json::from_value::<Request>(again).unwrap(), request, "{value}");
+            assert_eq!(serde_json::from_value::<PolicyRequest>(again).unwrap(), request, "{value}");
         }
     }
 
@@ -476,7 +486,8 @@ mod tests {
             (json!({"on": "result", "outcome": "completed", "confidence": 101}), "percentage"),
             (json!({"on": "tea"}), "unknown variant"),
         ] {
-            let error = serde_json::from_value::<Request>(value.clone()).unwrap_err().to_string();
+            let error =
+                serde_json::from_value::<PolicyRequest>(value.clone()).unwrap_err().to_string();
             assert!(error.contains(expected), "{value}: {error}");
         }
     }

@@ -1,12 +1,12 @@
 //! The decision of all policies on a request (the ruling), with its reasons.
 
-use crate::demands::{Demands, Effect, in_words};
-use crate::judge::{Judged, Opened, Trace, base, judge};
-use crate::people::{Group, Groups};
-use crate::policy::{Layer, Policy, TestOutcome};
-use crate::request::{On, Request, Subject};
-use crate::shell::Simple;
-use crate::view::View;
+use crate::approvers::{GroupScopes, PeopleGroup};
+use crate::demands::{AskDemands, PolicyEffect, in_words};
+use crate::evaluate::{FileDecision, ResolvedPolicy, RuleTrace, base, judge};
+use crate::policy::{Policy, PolicyLayer, TestOutcome};
+use crate::request::{PolicyRequest, RequestedAction, RuleSubject};
+use crate::shell::SimpleCommand;
+use crate::view::RequestView;
 use sayso_core::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 ///
 /// Each file is evaluated by itself and the strictest decision counts, so a further layer can only tighten.
 #[derive(Debug)]
-pub struct Policies {
-    pub(crate) files: Vec<(Policy, Opened)>,
-    pub(crate) groups: BTreeMap<String, Group>,
+pub struct PolicySet {
+    pub(crate) files: Vec<(Policy, ResolvedPolicy)>,
+    pub(crate) groups: BTreeMap<String, PeopleGroup>,
     digest: Digest,
 }
 
-impl Policies {
+impl PolicySet {
     /// Combines these policies, in any order.
     pub fn new(policies: Vec<Policy>) -> Self {
         Self::with_groups(policies, &BTreeMap::new())
@@ -31,15 +31,15 @@ impl Policies {
     /// Combines these policies with groups from outside; every policy can name them.
     pub fn with_groups(mut policies: Vec<Policy>, people: &BTreeMap<String, Vec<String>>) -> Self {
         policies.sort_by_key(|policy| policy.layer.rank());
-        let groups: BTreeMap<String, Group> = people
+        let groups: BTreeMap<String, PeopleGroup> = people
             .iter()
             .map(|(name, people)| {
                 let people = people.iter().cloned().collect();
-                (name.clone(), Group { people, ..Group::default() })
+                (name.clone(), PeopleGroup { people, ..PeopleGroup::default() })
             })
             .collect();
-        let opened: Vec<Opened> = (0..policies.len())
-            .map(|at| Opened::of(&policies[at], &scope(&policies, at, &groups)))
+        let opened: Vec<ResolvedPolicy> = (0..policies.len())
+            .map(|at| ResolvedPolicy::of(&policies[at], &scope(&policies, at, &groups)))
             .collect();
         let content: Vec<_> = policies
             .iter()
@@ -66,50 +66,50 @@ impl Policies {
     }
 
     /// True if one of them may ask or deny for this subject.
-    pub fn governs(&self, on: On) -> bool {
+    pub fn governs(&self, on: RuleSubject) -> bool {
         self.files().any(|policy| policy.governs(on))
     }
 
     /// Returns all people in a group of the space or from outside; the owners, if it is empty.
     pub fn people_in(&self, group: &str) -> Vec<String> {
         let shared = self.files.iter().map(|(policy, _)| policy);
-        let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
+        let shared = shared.filter(|policy| !matches!(policy.layer, PolicyLayer::Agent(_)));
         let scopes = shared.map(|policy| &policy.groups).chain([&self.groups]).collect();
-        Groups { scopes }.people(group).into_iter().collect()
+        GroupScopes { scopes }.people(group).into_iter().collect()
     }
 
     /// Returns the names of the groups of the space and from outside.
     pub fn group_names(&self) -> std::collections::BTreeSet<String> {
         let shared = self.files.iter().map(|(policy, _)| policy);
-        let shared = shared.filter(|policy| !matches!(policy.layer, Layer::Agent(_)));
+        let shared = shared.filter(|policy| !matches!(policy.layer, PolicyLayer::Agent(_)));
         shared.flat_map(|policy| policy.groups.keys()).chain(self.groups.keys()).cloned().collect()
     }
 
     /// Decides a request. Deny outweighs ask, ask outweighs allow, and several asks are merged to the strictest.
-    pub fn ruling(&self, request: &Request) -> Ruling {
-        self.ruling_on(&View::of(request))
+    pub fn ruling(&self, request: &PolicyRequest) -> Ruling {
+        self.ruling_on(&RequestView::of(request))
     }
 
-    pub(crate) fn ruling_on(&self, view: &View<'_>) -> Ruling {
-        self.rule(view, &mut Trace::Off)
+    pub(crate) fn ruling_on(&self, view: &RequestView<'_>) -> Ruling {
+        self.rule(view, &mut RuleTrace::Off)
     }
 
-    fn rule(&self, view: &View<'_>, trace: &mut Trace<'_>) -> Ruling {
+    fn rule(&self, view: &RequestView<'_>, trace: &mut RuleTrace<'_>) -> Ruling {
         let mut all = base(view.request.on());
         for (policy, opened) in self.files.iter().filter(|(p, _)| applies(&p.layer, view.request)) {
             let judged = judge(policy, opened, view, trace);
             all = stricter(all, judged);
         }
-        let Judged { effect, demands, because } = all;
-        let demands = (effect == Effect::Ask).then_some(demands);
+        let FileDecision { effect, demands, because } = all;
+        let demands = (effect == PolicyEffect::Ask).then_some(demands);
         Ruling { effect, demands, because }
     }
 
     /// Decides a request, and returns every rule that was checked.
-    pub fn explain(&self, request: &Request) -> Explanation {
-        let view = View::of(request);
+    pub fn explain(&self, request: &PolicyRequest) -> RulingExplanation {
+        let view = RequestView::of(request);
         let mut looked = vec![];
-        let ruling = self.rule(&view, &mut Trace::On(&mut looked));
+        let ruling = self.rule(&view, &mut RuleTrace::On(&mut looked));
         for entry in &mut looked {
             entry.decided = ruling.because.iter().any(|because| {
                 (&because.layer, &because.file, &because.rule)
@@ -122,8 +122,9 @@ impl Policies {
             .map(|ms| format!("if nobody answers within {}, it counts as approved", in_words(ms)))
             .into_iter()
             .collect();
-        let commands = view.line.iter().flat_map(|line| &line.commands).map(Simple::in_words);
-        Explanation {
+        let commands =
+            view.line.iter().flat_map(|line| &line.commands).map(SimpleCommand::in_words);
+        RulingExplanation {
             request: request.in_words(),
             commands: commands.collect(),
             unclear: view.unclear().map(str::to_owned),
@@ -144,53 +145,55 @@ impl Policies {
 pub(crate) fn scope<'a>(
     policies: &'a [Policy],
     at: usize,
-    elsewhere: &'a BTreeMap<String, Group>,
-) -> Groups<'a> {
+    elsewhere: &'a BTreeMap<String, PeopleGroup>,
+) -> GroupScopes<'a> {
     let own = &policies[at];
     let outward = policies.iter().rev().filter(|p| p.layer.rank() <= own.layer.rank());
     let scopes = std::iter::once(&own.groups)
         .chain(outward.map(|policy| &policy.groups))
         .chain([elsewhere])
         .collect();
-    Groups { scopes }
+    GroupScopes { scopes }
 }
 
 /// True if a policy of this layer applies to this request.
-fn applies(layer: &Layer, request: &Request) -> bool {
+fn applies(layer: &PolicyLayer, request: &PolicyRequest) -> bool {
     match layer {
-        Layer::Floor | Layer::Admin | Layer::Space => true,
-        Layer::Agent(name) => {
+        PolicyLayer::Floor | PolicyLayer::Admin | PolicyLayer::Space => true,
+        PolicyLayer::Agent(name) => {
             let is_target = match &request.subject {
-                Subject::Lifecycle(lifecycle) => lifecycle.target == *name,
-                Subject::Tool(_)
-                | Subject::Transition(_)
-                | Subject::Result(_)
-                | Subject::Ask(_) => false,
+                RequestedAction::Lifecycle(lifecycle) => lifecycle.target == *name,
+                RequestedAction::Tool(_)
+                | RequestedAction::Transition(_)
+                | RequestedAction::Result(_)
+                | RequestedAction::Ask(_) => false,
             };
             is_target || request.agent.name == *name
         }
-        Layer::Task(handle) => request.task.as_ref().is_some_and(|task| task.handle == *handle),
+        PolicyLayer::Task(handle) => {
+            request.task.as_ref().is_some_and(|task| task.handle == *handle)
+        }
     }
 }
 
-fn stricter(mut a: Judged, mut b: Judged) -> Judged {
+fn stricter(mut a: FileDecision, mut b: FileDecision) -> FileDecision {
     if a.effect != b.effect {
         return if a.effect > b.effect { a } else { b };
     }
     a.because.append(&mut b.because);
     let demands = a.demands.merge(&b.demands);
-    Judged { effect: a.effect, demands, because: a.because }
+    FileDecision { effect: a.effect, demands, because: a.because }
 }
 
 /// The policy decision on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ruling {
     /// Allow, ask or deny.
-    pub effect: Effect,
+    pub effect: PolicyEffect,
     /// The demands; present if and only if a person is asked.
-    pub demands: Option<Demands>,
+    pub demands: Option<AskDemands>,
     /// The rules that decided. Empty without a policy.
-    pub because: Vec<Because>,
+    pub because: Vec<RulingReason>,
 }
 
 impl Ruling {
@@ -214,7 +217,7 @@ impl Ruling {
 
 /// One reason for a ruling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Because {
+pub struct RulingReason {
     pub layer: String,
     pub file: String,
     /// The line of the rule.
@@ -222,14 +225,14 @@ pub struct Because {
     /// The rule; none for the `otherwise` of the file.
     pub rule: Option<String>,
     /// The effect it had. A rule that denies asks, if it is not certain that it matches.
-    pub effect: Effect,
+    pub effect: PolicyEffect,
     /// The reason written in the rule.
     pub reason: String,
     /// A note: a condition that failed, or a part that cannot be determined.
     pub note: Option<String>,
 }
 
-impl Because {
+impl RulingReason {
     /// Returns the rule with its position: `pushes (space.yaml:4)`.
     pub fn place(&self) -> String {
         let rule = self.rule.as_deref().unwrap_or("otherwise");
@@ -242,7 +245,7 @@ impl Because {
 
 /// A ruling with the trace of how it was reached.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Explanation {
+pub struct RulingExplanation {
     /// The request, in one line.
     pub request: String,
     /// The commands that were found in its command line.
@@ -250,7 +253,7 @@ pub struct Explanation {
     /// The reason why it cannot be determined what the command line runs.
     pub unclear: Option<String>,
     /// Every rule that was checked, in order.
-    pub looked: Vec<Looked>,
+    pub looked: Vec<CheckedRule>,
     pub ruling: Ruling,
     /// Warnings to show in red: timeouts that would approve.
     pub alarms: Vec<String>,
@@ -260,7 +263,7 @@ pub struct Explanation {
 
 /// A rule that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Looked {
+pub struct CheckedRule {
     pub layer: String,
     pub file: String,
     /// The line of the rule.
@@ -268,7 +271,7 @@ pub struct Looked {
     /// The rule; none for the `otherwise` of the file.
     pub rule: Option<String>,
     /// The effect of the rule.
-    pub says: Effect,
+    pub says: PolicyEffect,
     /// True if it matches the request.
     pub matched: bool,
     /// The reason for matching or not.

@@ -1,9 +1,9 @@
 //! Bypass tests: known ways to hide a command from the rule about it, tried against policies.
 
 use crate::command::CommandPattern;
-use crate::demands::Effect;
-use crate::request::{Agent, On, Request, Subject, ToolCall};
-use crate::ruling::Policies;
+use crate::demands::PolicyEffect;
+use crate::request::{PolicyRequest, RequestedAction, RequestingAgent, RuleSubject, ToolCall};
+use crate::ruling::PolicySet;
 use serde_json::Value;
 
 /// The bypass templates, as a file that people can read.
@@ -14,20 +14,20 @@ const TARGETS_MAX: usize = 200;
 
 /// The result of the bypass tests.
 #[derive(Debug, Clone, Default)]
-pub struct Smuggled {
+pub struct BypassReport {
     /// The commands that rules ask about or deny, one for each pattern.
     pub targets: Vec<String>,
     /// The number of lines that were tried.
     pub tried: usize,
     /// The lines that no rule stops.
-    pub passed: Vec<SmuggledLine>,
+    pub passed: Vec<BypassLine>,
     /// Command patterns that were not tried: without an example line, not stopped as such, or beyond the limit.
     pub left_out: Vec<String>,
 }
 
 /// One line that hides a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SmuggledLine {
+pub struct BypassLine {
     /// The command that a rule names.
     pub target: String,
     /// The section of its template.
@@ -36,13 +36,13 @@ pub struct SmuggledLine {
 }
 
 /// A section of templates.
-struct Section<'a> {
+struct TemplateSection<'a> {
     title: &'a str,
     lines: Vec<&'a str>,
 }
 
 /// The commands that a section is for.
-enum Purpose<'a> {
+enum SectionPurpose<'a> {
     Any,
     Command(&'a str),
     /// Files that rules speak of, or those of them that are no absolute path.
@@ -53,7 +53,7 @@ enum Purpose<'a> {
     Beyond,
 }
 
-impl<'a> Section<'a> {
+impl<'a> TemplateSection<'a> {
     fn all(text: &'a str) -> Vec<Self> {
         let mut sections: Vec<Self> = vec![];
         for line in text.lines().filter(|line| !line.is_empty()) {
@@ -66,13 +66,13 @@ impl<'a> Section<'a> {
         sections
     }
 
-    fn purpose(&self) -> Purpose<'a> {
+    fn purpose(&self) -> SectionPurpose<'a> {
         match self.title.split(':').next().unwrap_or_default() {
-            "any" => Purpose::Any,
-            "beyond" => Purpose::Beyond,
-            "path" => Purpose::Path { is_relative: false },
-            "relative path" => Purpose::Path { is_relative: true },
-            command => Purpose::Command(command),
+            "any" => SectionPurpose::Any,
+            "beyond" => SectionPurpose::Beyond,
+            "path" => SectionPurpose::Path { is_relative: false },
+            "relative path" => SectionPurpose::Path { is_relative: true },
+            command => SectionPurpose::Command(command),
         }
     }
 }
@@ -93,24 +93,24 @@ fn filled(way: &str, target: &str) -> String {
 }
 
 /// Returns the lines for a command that a policy is to stop.
-pub fn smuggling_lines(target: &str) -> Vec<SmuggledLine> {
+pub fn smuggling_lines(target: &str) -> Vec<BypassLine> {
     lines(target, false)
 }
 
 /// Returns the lines for a command that policies are known to let pass, under any rules about commands.
-pub fn lines_beyond(target: &str) -> Vec<SmuggledLine> {
+pub fn lines_beyond(target: &str) -> Vec<BypassLine> {
     lines(target, true)
 }
 
-fn lines(target: &str, is_beyond: bool) -> Vec<SmuggledLine> {
-    let sections = Section::all(WAYS);
+fn lines(target: &str, is_beyond: bool) -> Vec<BypassLine> {
+    let sections = TemplateSection::all(WAYS);
     let meant = sections.iter().filter(|section| match section.purpose() {
-        Purpose::Any => !is_beyond,
-        Purpose::Command(command) => !is_beyond && target == command,
-        Purpose::Beyond => is_beyond,
-        Purpose::Path { .. } => false,
+        SectionPurpose::Any => !is_beyond,
+        SectionPurpose::Command(command) => !is_beyond && target == command,
+        SectionPurpose::Beyond => is_beyond,
+        SectionPurpose::Path { .. } => false,
     });
-    let line = |title: &str, way: &str| SmuggledLine {
+    let line = |title: &str, way: &str| BypassLine {
         target: target.into(),
         section: title.into(),
         line: filled(way, target),
@@ -119,7 +119,7 @@ fn lines(target: &str, is_beyond: bool) -> Vec<SmuggledLine> {
 }
 
 /// The lines that do something with a file that a policy is to guard.
-fn path_lines(path: &str) -> Vec<SmuggledLine> {
+fn path_lines(path: &str) -> Vec<BypassLine> {
     let is_absolute = path.starts_with(['/', '~']);
     // Where it is cut, the beginning says a part of its name.
     let name = path.rfind('/').map_or(0, |at| at + 1);
@@ -129,12 +129,12 @@ fn path_lines(path: &str) -> Vec<SmuggledLine> {
         let line = way.replace("{f}", path).replace("{1}", head).replace("{2}", tail);
         line.replace('⏎', "\n")
     };
-    let sections = Section::all(WAYS);
+    let sections = TemplateSection::all(WAYS);
     let meant = sections.iter().filter(|section| match section.purpose() {
-        Purpose::Path { is_relative } => !is_relative || !is_absolute,
-        Purpose::Any | Purpose::Command(_) | Purpose::Beyond => false,
+        SectionPurpose::Path { is_relative } => !is_relative || !is_absolute,
+        SectionPurpose::Any | SectionPurpose::Command(_) | SectionPurpose::Beyond => false,
     });
-    let line = |title: &str, way: &str| SmuggledLine {
+    let line = |title: &str, way: &str| BypassLine {
         target: path.into(),
         section: title.into(),
         line: fill(way),
@@ -142,18 +142,18 @@ fn path_lines(path: &str) -> Vec<SmuggledLine> {
     meant.flat_map(|s| s.lines.iter().map(move |way| line(s.title, way))).collect()
 }
 
-fn call(command: &str) -> Request {
+fn call(command: &str) -> PolicyRequest {
     let command = Some(command.to_owned());
     let call =
         ToolCall { tool: "Bash".into(), command, arguments: Value::Null, ..ToolCall::default() };
-    Request::new(Subject::Tool(call), Agent::default())
+    PolicyRequest::new(RequestedAction::Tool(call), RequestingAgent::default())
 }
 
-impl Policies {
+impl PolicySet {
     /// Tries all known bypasses for the commands that these policies ask about or deny.
-    pub fn smuggle(&self) -> Smuggled {
-        let mut smuggled = Smuggled::default();
-        let stops = |line: &str| self.ruling(&call(line)).effect != Effect::Allow;
+    pub fn smuggle(&self) -> BypassReport {
+        let mut smuggled = BypassReport::default();
+        let stops = |line: &str| self.ruling(&call(line)).effect != PolicyEffect::Allow;
         for pattern in self.objections() {
             match pattern.example() {
                 Some(target) if smuggled.targets.contains(&target) => {}
@@ -185,7 +185,8 @@ impl Policies {
     /// A path for each pattern of rules that ask about files or deny them, if it can be written as a plain word.
     fn guarded_paths(&self) -> Vec<String> {
         let rules = self.files().flat_map(|policy| &policy.rules);
-        let rules = rules.filter(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
+        let rules =
+            rules.filter(|rule| rule.on == RuleSubject::Tool && rule.then != PolicyEffect::Allow);
         let patterns = rules.flat_map(|rule| rule.matches.path.iter().flatten());
         let examples = patterns.map(|pattern| {
             let text = pattern.pattern.text.replace("**/", "");
@@ -198,7 +199,8 @@ impl Policies {
     /// Returns the command patterns of rules that ask or deny.
     fn objections(&self) -> impl Iterator<Item = &CommandPattern> {
         let rules = self.files().flat_map(|policy| &policy.rules);
-        let rules = rules.filter(|rule| rule.on == On::Tool && rule.then != Effect::Allow);
+        let rules =
+            rules.filter(|rule| rule.on == RuleSubject::Tool && rule.then != PolicyEffect::Allow);
         rules.flat_map(|rule| rule.matches.command.iter().flatten())
     }
 }

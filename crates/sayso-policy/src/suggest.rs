@@ -3,8 +3,8 @@
 //! A suggestion is narrow. It names exactly the approved requests, or a subcommand if many forms of it were
 //! approved; one denial prevents it. Only a person can adopt it.
 
-use crate::request::{Report, Request, Subject, ToolCall};
-use crate::shell::{Line, Shape, Simple};
+use crate::request::{PolicyRequest, ReportedResult, RequestedAction, ToolCall};
+use crate::shell::{CommandLine, SimpleCommand, WordShape};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ const EXAMPLES_MAX: usize = 5;
 
 /// A request that a person decided.
 #[derive(Debug, Clone)]
-pub struct Decided {
-    pub request: Request,
+pub struct DecidedRequest {
+    pub request: PolicyRequest,
     pub approved: bool,
     /// The person who decided.
     pub by: String,
@@ -45,7 +45,7 @@ pub struct Decided {
 
 /// A suggested rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Suggestion {
+pub struct RuleSuggestion {
     /// The rule as YAML.
     pub rule: String,
     /// The rule that gets it as its `unless`; none if it is a rule of its own.
@@ -60,7 +60,7 @@ pub struct Suggestion {
 
 /// The properties by which requests are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Likeness {
+enum RequestGroup {
     Command { tool: String, head: String, is_subcommand: bool },
     Paths { tool: String, directory: String },
     Tool { tool: String },
@@ -70,7 +70,7 @@ enum Likeness {
 }
 
 #[derive(Default)]
-struct Evidence {
+struct GroupEvidence {
     approved: usize,
     denied: usize,
     people: BTreeSet<String>,
@@ -79,8 +79,11 @@ struct Evidence {
 }
 
 /// Returns suggestions for groups that were approved at least `least` times and never denied, most evidence first.
-pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<Suggestion> {
-    let mut found: BTreeMap<(Option<String>, Likeness), Evidence> = BTreeMap::new();
+pub fn suggest(
+    history: impl IntoIterator<Item = DecidedRequest>,
+    least: usize,
+) -> Vec<RuleSuggestion> {
+    let mut found: BTreeMap<(Option<String>, RequestGroup), GroupEvidence> = BTreeMap::new();
     for decided in history {
         for (likeness, form, may_be_allowed) in likenesses(&decided.request) {
             let evidence = found.entry((decided.asked_by.clone(), likeness)).or_default();
@@ -99,7 +102,7 @@ pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<
         }
     }
     let least = least.max(1);
-    let mut suggestions: Vec<Suggestion> = found
+    let mut suggestions: Vec<RuleSuggestion> = found
         .into_iter()
         .filter(|(_, evidence)| evidence.denied == 0 && evidence.approved >= least)
         .map(|((asked_by, likeness), evidence)| likeness.suggestion(asked_by, evidence, least))
@@ -109,43 +112,47 @@ pub fn suggest(history: impl IntoIterator<Item = Decided>, least: usize) -> Vec<
 }
 
 /// Returns the groups that a request is evidence for: the group, its exact form, and true if a rule could allow it.
-fn likenesses(request: &Request) -> Vec<(Likeness, String, bool)> {
+fn likenesses(request: &PolicyRequest) -> Vec<(RequestGroup, String, bool)> {
     match &request.subject {
-        Subject::Tool(call) => tool_likenesses(call),
-        Subject::Transition(t) => {
+        RequestedAction::Tool(call) => tool_likenesses(call),
+        RequestedAction::Transition(t) => {
             let (from, to) = (t.from.clone(), t.to.clone());
-            vec![(Likeness::Transition { from, to }, String::new(), true)]
+            vec![(RequestGroup::Transition { from, to }, String::new(), true)]
         }
-        Subject::Lifecycle(l) => {
+        RequestedAction::Lifecycle(l) => {
             let (action, target) = (l.action.as_str(), l.target.clone());
-            vec![(Likeness::Lifecycle { action, target }, String::new(), true)]
+            vec![(RequestGroup::Lifecycle { action, target }, String::new(), true)]
         }
-        Subject::Result(Report { outcome, .. }) => {
-            vec![(Likeness::Result { outcome: outcome.clone() }, String::new(), true)]
+        RequestedAction::Result(ReportedResult { outcome, .. }) => {
+            vec![(RequestGroup::Result { outcome: outcome.clone() }, String::new(), true)]
         }
         // A question needs an answer.
-        Subject::Ask(_) => vec![],
+        RequestedAction::Ask(_) => vec![],
     }
 }
 
-fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
+fn tool_likenesses(call: &ToolCall) -> Vec<(RequestGroup, String, bool)> {
     let tool = call.tool.clone();
     if let Some(command) = &call.command {
-        let line = Line::read(command);
+        let line = CommandLine::read(command);
         let line_is_plain = line.unclear().is_none() && line.files.is_empty();
         let commands = line.commands.iter().filter(|c| !c.transparent && !c.words.is_empty());
         return commands
             .map(|command| {
-                let is_plain = command.words.iter().all(|word| word.shape == Shape::Fixed);
+                let is_plain = command.words.iter().all(|word| word.shape == WordShape::Fixed);
                 let may_be_allowed = line_is_plain && is_plain && !command.assigns;
                 let (head, is_subcommand) = head(command);
                 let tool = tool.clone();
-                (Likeness::Command { tool, head, is_subcommand }, pattern(command), may_be_allowed)
+                (
+                    RequestGroup::Command { tool, head, is_subcommand },
+                    pattern(command),
+                    may_be_allowed,
+                )
             })
             .collect();
     }
     if call.paths.is_empty() {
-        return vec![(Likeness::Tool { tool }, String::new(), true)];
+        return vec![(RequestGroup::Tool { tool }, String::new(), true)];
     }
     let root = call.root.as_deref();
     call.paths
@@ -156,13 +163,13 @@ fn tool_likenesses(call: &ToolCall) -> Vec<(Likeness, String, bool)> {
             // A path outside of the root, or directly in it, is no pattern.
             let is_inside = !directory.is_empty() && !path.starts_with(['/', '.', '~']);
             let directory = directory.to_owned();
-            (Likeness::Paths { tool: tool.clone(), directory }, path, is_inside)
+            (RequestGroup::Paths { tool: tool.clone(), directory }, path, is_inside)
         })
         .collect()
 }
 
 /// Returns the part in which two commands are alike: program and subcommand, or every word.
-fn head(command: &Simple) -> (String, bool) {
+fn head(command: &SimpleCommand) -> (String, bool) {
     let program = command.program().unwrap_or_default();
     let second = command.words.get(1).and_then(|word| word.fixed());
     match second {
@@ -178,7 +185,7 @@ fn head(command: &Simple) -> (String, bool) {
 }
 
 /// Returns a pattern that matches this command and no other.
-fn pattern(command: &Simple) -> String {
+fn pattern(command: &SimpleCommand) -> String {
     let words = command.words.iter().map(|word| {
         let escaped = word.text.chars().flat_map(|c| match c {
             '*' | '?' | '[' | '{' | '\\' => vec!['[', c, ']'],
@@ -189,11 +196,16 @@ fn pattern(command: &Simple) -> String {
     shell_words::join(words)
 }
 
-impl Likeness {
-    fn suggestion(self, asked_by: Option<String>, evidence: Evidence, least: usize) -> Suggestion {
+impl RequestGroup {
+    fn suggestion(
+        self,
+        asked_by: Option<String>,
+        evidence: GroupEvidence,
+        least: usize,
+    ) -> RuleSuggestion {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let (name, on, matches) = match &self {
-            Likeness::Command { tool, head, is_subcommand } => {
+            RequestGroup::Command { tool, head, is_subcommand } => {
                 // Many forms of one subcommand stand for all of them; a few stand for themselves only.
                 let patterns: Vec<String> = match *is_subcommand && evidence.forms.len() >= least {
                     true => vec![quoted(&format!("{head} *"))],
@@ -203,25 +215,25 @@ impl Likeness {
                     format!("{{tool: {}, command: [{}]}}", quoted(tool), patterns.join(", "));
                 (head.clone(), "tool", matches)
             }
-            Likeness::Paths { tool, directory } => {
+            RequestGroup::Paths { tool, directory } => {
                 let path = quoted(&format!("{directory}/**"));
                 let matches = format!("{{tool: {}, path: {path}}}", quoted(tool));
                 (format!("{tool} in {directory}"), "tool", matches)
             }
-            Likeness::Tool { tool } => {
+            RequestGroup::Tool { tool } => {
                 (tool.clone(), "tool", format!("{{tool: {}}}", quoted(tool)))
             }
-            Likeness::Transition { from, to } => (
+            RequestGroup::Transition { from, to } => (
                 format!("{from} to {to}"),
                 "transition",
                 format!("{{from: {}, to: {}}}", quoted(from), quoted(to)),
             ),
-            Likeness::Lifecycle { action, target } => (
+            RequestGroup::Lifecycle { action, target } => (
                 format!("{action} {target}"),
                 "lifecycle",
                 format!("{{action: {action}, target: {}}}", quoted(target)),
             ),
-            Likeness::Result { outcome } => {
+            RequestGroup::Result { outcome } => {
                 (outcome.clone(), "result", format!("{{outcome: {}}}", quoted(outcome)))
             }
         };
@@ -233,7 +245,7 @@ impl Likeness {
                 quoted(&format!("Approved {} times, never denied.", evidence.approved)),
             ),
         };
-        let Evidence { approved, people, examples, .. } = evidence;
-        Suggestion { rule, exception_of: asked_by, approved, people, examples }
+        let GroupEvidence { approved, people, examples, .. } = evidence;
+        RuleSuggestion { rule, exception_of: asked_by, approved, people, examples }
     }
 }

@@ -1,26 +1,26 @@
 //! A request prepared for matching: the command line parsed, paths normalised, each once.
 
-use crate::expression::{Fact, Facts};
-use crate::request::{Counts, Request, Subject, ToolCall};
-use crate::shell::{Line, Shape, Simple, Word};
+use crate::expression::{ConditionContext, ConditionValue};
+use crate::request::{AnswerCounts, PolicyRequest, RequestedAction, ToolCall};
+use crate::shell::{CommandLine, ShellWord, SimpleCommand, WordShape};
 use crate::tools;
 use std::cell::{OnceCell, RefCell};
 
 /// The most words that the braces of one word stand for; of what is beyond, all may be meant.
 const BRACES_MAX: usize = 64;
 
-pub(crate) struct View<'a> {
-    pub(crate) request: &'a Request,
+pub(crate) struct RequestView<'a> {
+    pub(crate) request: &'a PolicyRequest,
     /// The command line, if there is one.
-    pub(crate) line: Option<Line>,
-    paths: OnceCell<Vec<PathSeen>>,
+    pub(crate) line: Option<CommandLine>,
+    paths: OnceCell<Vec<RequestPath>>,
     /// The variables of conditions; only for `expression`.
-    pub(crate) facts: RefCell<Facts<'a>>,
+    pub(crate) facts: RefCell<ConditionContext<'a>>,
 }
 
 /// A path of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PathSeen {
+pub(crate) struct RequestPath {
     /// The path without `.`, `..` and the root.
     pub(crate) text: String,
     pub(crate) source: PathSource,
@@ -42,34 +42,34 @@ pub(crate) enum PathSource {
     Argument,
 }
 
-impl<'a> View<'a> {
-    pub(crate) fn of(request: &'a Request) -> Self {
+impl<'a> RequestView<'a> {
+    pub(crate) fn of(request: &'a PolicyRequest) -> Self {
         let line = match &request.subject {
-            Subject::Tool(ToolCall { tool, command: Some(command), .. }) => {
-                Some(Line::read_for(command, tools::is_foreign_shell(tool)))
+            RequestedAction::Tool(ToolCall { tool, command: Some(command), .. }) => {
+                Some(CommandLine::read_for(command, tools::is_foreign_shell(tool)))
             }
-            Subject::Tool(_)
-            | Subject::Transition(_)
-            | Subject::Lifecycle(_)
-            | Subject::Result(_)
-            | Subject::Ask(_) => None,
+            RequestedAction::Tool(_)
+            | RequestedAction::Transition(_)
+            | RequestedAction::Lifecycle(_)
+            | RequestedAction::Result(_)
+            | RequestedAction::Ask(_) => None,
         };
         Self { request, line, paths: OnceCell::new(), facts: RefCell::default() }
     }
 
     pub(crate) fn tool(&self) -> Option<&'a ToolCall> {
         match &self.request.subject {
-            Subject::Tool(call) => Some(call),
-            Subject::Transition(_)
-            | Subject::Lifecycle(_)
-            | Subject::Result(_)
-            | Subject::Ask(_) => None,
+            RequestedAction::Tool(call) => Some(call),
+            RequestedAction::Transition(_)
+            | RequestedAction::Lifecycle(_)
+            | RequestedAction::Result(_)
+            | RequestedAction::Ask(_) => None,
         }
     }
 
     /// Returns the reason why the command line is unclear.
     pub(crate) fn unclear(&self) -> Option<&str> {
-        self.line.as_ref().and_then(Line::unclear)
+        self.line.as_ref().and_then(CommandLine::unclear)
     }
 
     /// Returns the tool, if its effects are not known.
@@ -77,14 +77,14 @@ impl<'a> View<'a> {
         self.tool().map(|call| call.tool.as_str()).filter(|tool| !tools::is_known(tool))
     }
 
-    pub(crate) fn paths(&self) -> &[PathSeen] {
+    pub(crate) fn paths(&self) -> &[RequestPath] {
         self.paths.get_or_init(|| self.all_paths())
     }
 
-    fn all_paths(&self) -> Vec<PathSeen> {
+    fn all_paths(&self) -> Vec<RequestPath> {
         let Some(call) = self.tool() else { return vec![] };
         let root = call.root.as_deref();
-        let seen = |text: &str, source, is_certain| PathSeen {
+        let seen = |text: &str, source, is_certain| RequestPath {
             text: normal(text, root),
             source,
             is_certain,
@@ -96,7 +96,7 @@ impl<'a> View<'a> {
         let Some(line) = &self.line else { return paths };
         for (at, file) in line.files.iter().enumerate() {
             let is_relative = !file.path.text.starts_with(['/', '~']);
-            let is_certain = file.path.shape == Shape::Fixed && !(line.moves && is_relative);
+            let is_certain = file.path.shape == WordShape::Fixed && !(line.moves && is_relative);
             paths.push(seen(&file.path.text, PathSource::Redirection(at), is_certain));
         }
         let words = line.commands.iter().flat_map(|command| command.words.iter().skip(1));
@@ -105,7 +105,7 @@ impl<'a> View<'a> {
             candidates(word, &mut texts);
             let is_open = word.outline.is_some();
             let named = texts.iter().map(|text| seen(text, PathSource::Argument, false));
-            paths.extend(named.map(|path| PathSeen { is_open, ..path }));
+            paths.extend(named.map(|path| RequestPath { is_open, ..path }));
         }
         // Code that is not parsed may open the files it names.
         let mentions = line.commands.iter().flat_map(|command| &command.mentions);
@@ -115,9 +115,9 @@ impl<'a> View<'a> {
     }
 
     /// Returns one variable of conditions; empty if the request does not have it.
-    pub(crate) fn fact(&self, name: &str) -> Fact<'a> {
-        use Fact::{Map, Text, Whole};
-        let Request { subject, agent, task, time, history } = self.request;
+    pub(crate) fn fact(&self, name: &str) -> ConditionValue<'a> {
+        use ConditionValue::{Map, Text, Whole};
+        let PolicyRequest { subject, agent, task, time, history } = self.request;
         Map(match (name, subject) {
             ("agent", _) => vec![
                 ("name", Text(&agent.name)),
@@ -127,11 +127,11 @@ impl<'a> View<'a> {
             ("task", _) => task.as_ref().map_or(vec![], |task| {
                 vec![
                     ("handle", Text(&task.handle)),
-                    ("labels", Fact::texts(&task.labels)),
+                    ("labels", ConditionValue::texts(&task.labels)),
                     ("priority", Whole(task.priority.into())),
                     ("type", Text(&task.sort)),
                     ("status", Text(&task.status)),
-                    ("parent_labels", Fact::texts(&task.parent_labels)),
+                    ("parent_labels", ConditionValue::texts(&task.parent_labels)),
                 ]
             }),
             ("time", _) => time.as_ref().map_or(vec![], |time| {
@@ -144,33 +144,33 @@ impl<'a> View<'a> {
                 ]
             }),
             ("history", _) => vec![("hour", counts(history.hour)), ("day", counts(history.day))],
-            ("tool", Subject::Tool(call)) => self.tool_facts(call),
-            ("transition", Subject::Transition(t)) => {
+            ("tool", RequestedAction::Tool(call)) => self.tool_facts(call),
+            ("transition", RequestedAction::Transition(t)) => {
                 vec![("from", Text(&t.from)), ("to", Text(&t.to))]
             }
-            ("lifecycle", Subject::Lifecycle(l)) => {
+            ("lifecycle", RequestedAction::Lifecycle(l)) => {
                 vec![("action", Text(l.action.as_str())), ("target", Text(&l.target))]
             }
-            ("result", Subject::Result(report)) => {
+            ("result", RequestedAction::Result(report)) => {
                 let confidence = report.confidence.map(|percent| Whole(percent.into()));
                 let confidence = confidence.map(|percent| ("confidence", percent));
                 [("outcome", Text(&report.outcome))].into_iter().chain(confidence).collect()
             }
-            ("ask", Subject::Ask(ask)) => {
+            ("ask", RequestedAction::Ask(ask)) => {
                 vec![("kind", Text(ask.kind.as_str())), ("question", Text(&ask.question))]
             }
             _ => vec![],
         })
     }
 
-    fn tool_facts(&self, call: &'a ToolCall) -> Vec<(&'static str, Fact<'a>)> {
-        use Fact::{Json, List, Map, Owned, Text, Truth};
+    fn tool_facts(&self, call: &'a ToolCall) -> Vec<(&'static str, ConditionValue<'a>)> {
+        use ConditionValue::{Json, List, Map, Owned, Text, Truth};
         let root = call.root.as_deref();
         let (commands, files) = match &self.line {
             Some(line) => (line.commands.as_slice(), line.files.as_slice()),
             None => (&[][..], &[][..]),
         };
-        let command = |command: &Simple| {
+        let command = |command: &SimpleCommand| {
             let words = command.words.iter().map(|word| Owned(word.text.clone())).collect();
             let program = command.program().unwrap_or_default().to_owned();
             let text = Owned(command.in_words());
@@ -191,8 +191,8 @@ impl<'a> View<'a> {
 
 /// The paths that a word may be or hold: the word, what an option or a setting in it gives (`if=file`, `@file`,
 /// `host:file`), and each word that its braces stand for. A part that is not known is a `*`.
-fn candidates(word: &Word, found: &mut Vec<String>) {
-    let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+fn candidates(word: &ShellWord, found: &mut Vec<String>) {
+    let is_known = matches!(word.shape, WordShape::Fixed | WordShape::Glob);
     let outline = match &word.outline {
         Some(outline) => outline.as_str(),
         None if is_known => word.text.as_str(),
@@ -253,11 +253,11 @@ fn first_braces(text: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-fn counts(counts: Counts) -> Fact<'static> {
-    Fact::Map(vec![
-        ("asked", Fact::Whole(counts.asked.into())),
-        ("approved", Fact::Whole(counts.approved.into())),
-        ("denied", Fact::Whole(counts.denied.into())),
+fn counts(counts: AnswerCounts) -> ConditionValue<'static> {
+    ConditionValue::Map(vec![
+        ("asked", ConditionValue::Whole(counts.asked.into())),
+        ("approved", ConditionValue::Whole(counts.approved.into())),
+        ("denied", ConditionValue::Whole(counts.denied.into())),
     ])
 }
 

@@ -1,7 +1,7 @@
 //! YAML as a tree with line numbers, parsed under a budget: a file that expands too far is refused. For hand-written
 //! files whose mistakes are all reported at once.
 
-use crate::mistake::{Mistakes, nearest};
+use crate::diagnostic::{FileDiagnostics, nearest};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 use serde_saphyr::{Spanned, options::MergeKeyPolicy};
@@ -15,34 +15,34 @@ const DEPTH_MAX: usize = 24;
 
 /// A value and its line; 0 if the line is not known.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct YamlNode {
     pub line: u64,
-    pub tree: Tree,
+    pub tree: YamlValue,
 }
 
 /// A YAML value.
 #[derive(Debug, Clone)]
-pub enum Tree {
+pub enum YamlValue {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping, in the order of the file.
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// A key with its value.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct YamlEntry {
     /// The line of the key.
     pub line: u64,
     pub key: String,
-    pub value: Node,
+    pub value: YamlNode,
 }
 
 /// Parses one document, or returns the line of the syntax error.
-pub fn read(text: &str) -> Result<Node, (u64, String)> {
+pub fn read(text: &str) -> Result<YamlNode, (u64, String)> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_nodes: NODES_MAX,
@@ -61,7 +61,7 @@ pub fn read(text: &str) -> Result<Node, (u64, String)> {
         merge_keys: MergeKeyPolicy::Error,
         strict_booleans: true,
     };
-    let read: Result<Spanned<Tree>, _> = serde_saphyr::from_str_with_options(text, options);
+    let read: Result<Spanned<YamlValue>, _> = serde_saphyr::from_str_with_options(text, options);
     match read {
         Ok(spanned) => Ok(spanned.into()),
         Err(error) => {
@@ -73,119 +73,127 @@ pub fn read(text: &str) -> Result<Node, (u64, String)> {
     }
 }
 
-impl From<Spanned<Tree>> for Node {
-    fn from(spanned: Spanned<Tree>) -> Self {
+impl From<Spanned<YamlValue>> for YamlNode {
+    fn from(spanned: Spanned<YamlValue>) -> Self {
         Self { line: spanned.referenced.line(), tree: spanned.value }
     }
 }
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for YamlValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
+        deserializer.deserialize_any(YamlVisitor)
     }
 }
 
-struct TreeVisitor;
+struct YamlVisitor;
 
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Tree;
+impl<'de> Visitor<'de> for YamlVisitor {
+    type Value = YamlValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_unit<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_none<E>(self) -> Result<YamlValue, E> {
+        Ok(YamlValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
-        Tree::deserialize(deserializer)
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<YamlValue, D::Error> {
+        YamlValue::deserialize(deserializer)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlValue, E> {
+        Ok(YamlValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlValue, E> {
+        Ok(YamlValue::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Number::from_f64(value).map_or(Tree::Null, Tree::Number))
+    fn visit_f64<E>(self, value: f64) -> Result<YamlValue, E> {
+        Ok(Number::from_f64(value).map_or(YamlValue::Null, YamlValue::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Text(value.into()))
+    fn visit_str<E>(self, value: &str) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(value.into()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Tree, E> {
-        Ok(Tree::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<YamlValue, E> {
+        Ok(YamlValue::Text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlValue, A::Error> {
         let mut list = vec![];
-        while let Some(item) = items.next_element::<Spanned<Tree>>()? {
+        while let Some(item) = items.next_element::<Spanned<YamlValue>>()? {
             list.push(item.into());
         }
-        Ok(Tree::List(list))
+        Ok(YamlValue::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlValue, A::Error> {
         let mut map = vec![];
-        while let Some((key, value)) = entries.next_entry::<Spanned<String>, Spanned<Tree>>()? {
+        while let Some((key, value)) =
+            entries.next_entry::<Spanned<String>, Spanned<YamlValue>>()?
+        {
             let (line, key) = (key.referenced.line(), key.value);
-            map.push(Entry { line, key, value: value.into() });
+            map.push(YamlEntry { line, key, value: value.into() });
         }
-        Ok(Tree::Map(map))
+        Ok(YamlValue::Map(map))
     }
 }
 
-impl Node {
+impl YamlNode {
     /// Returns the kind of value, for messages.
     pub fn sort(&self) -> &'static str {
         match &self.tree {
-            Tree::Null => "nothing",
-            Tree::Bool(_) => "true or false",
-            Tree::Number(_) => "a number",
-            Tree::Text(_) => "a text",
-            Tree::List(_) => "a list",
-            Tree::Map(_) => "a mapping",
+            YamlValue::Null => "nothing",
+            YamlValue::Bool(_) => "true or false",
+            YamlValue::Number(_) => "a number",
+            YamlValue::Text(_) => "a text",
+            YamlValue::List(_) => "a list",
+            YamlValue::Map(_) => "a mapping",
         }
     }
 
     /// Returns the text, or adds a mistake.
-    pub fn text(&self, what: &str, mistakes: &mut Mistakes) -> Option<&str> {
-        if let Tree::Text(text) = &self.tree {
+    pub fn text(&self, what: &str, mistakes: &mut FileDiagnostics) -> Option<&str> {
+        if let YamlValue::Text(text) = &self.tree {
             return Some(text);
         }
         let fix = match &self.tree {
-            Tree::Number(_) | Tree::Bool(_) => "put it in quotes",
-            Tree::Null | Tree::Text(_) | Tree::List(_) | Tree::Map(_) => "write a text",
+            YamlValue::Number(_) | YamlValue::Bool(_) => "put it in quotes",
+            YamlValue::Null | YamlValue::Text(_) | YamlValue::List(_) | YamlValue::Map(_) => {
+                "write a text"
+            }
         };
         mistakes.add(self.line, format!("{what} is {}, not a text", self.sort()), fix);
         None
     }
 
     /// Returns one text, or a list of them, each with its line.
-    pub fn texts(&self, what: &str, mistakes: &mut Mistakes) -> Vec<(u64, String)> {
+    pub fn texts(&self, what: &str, mistakes: &mut FileDiagnostics) -> Vec<(u64, String)> {
         match &self.tree {
-            Tree::List(items) if items.is_empty() => {
+            YamlValue::List(items) if items.is_empty() => {
                 mistakes.add(self.line, format!("{what} is an empty list"), "name one, or drop it");
                 vec![]
             }
-            Tree::List(items) => items
+            YamlValue::List(items) => items
                 .iter()
                 .filter_map(|item| Some((item.line, item.text(what, mistakes)?.to_owned())))
                 .collect(),
-            Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::Map(_) => self
+            YamlValue::Null
+            | YamlValue::Bool(_)
+            | YamlValue::Number(_)
+            | YamlValue::Text(_)
+            | YamlValue::Map(_) => self
                 .text(what, mistakes)
                 .map(|text| (self.line, text.to_owned()))
                 .into_iter()
@@ -194,11 +202,11 @@ impl Node {
     }
 
     /// Returns the items of a list, or adds a mistake.
-    pub fn items(&self, what: &str, mistakes: &mut Mistakes) -> &[Node] {
+    pub fn items(&self, what: &str, mistakes: &mut FileDiagnostics) -> &[YamlNode] {
         match &self.tree {
-            Tree::List(items) => items,
-            Tree::Null => &[],
-            Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::Map(_) => {
+            YamlValue::List(items) => items,
+            YamlValue::Null => &[],
+            YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::Text(_) | YamlValue::Map(_) => {
                 let what = format!("{what} is {}, not a list", self.sort());
                 mistakes.add(self.line, what, "begin each entry with `- `");
                 &[]
@@ -207,11 +215,11 @@ impl Node {
     }
 
     /// Returns the entries of a mapping, or adds a mistake.
-    pub fn entries(&self, what: &str, mistakes: &mut Mistakes) -> &[Entry] {
+    pub fn entries(&self, what: &str, mistakes: &mut FileDiagnostics) -> &[YamlEntry] {
         match &self.tree {
-            Tree::Map(entries) => entries,
-            Tree::Null => &[],
-            Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) | Tree::List(_) => {
+            YamlValue::Map(entries) => entries,
+            YamlValue::Null => &[],
+            YamlValue::Bool(_) | YamlValue::Number(_) | YamlValue::Text(_) | YamlValue::List(_) => {
                 let what = format!("{what} is {}, not a mapping", self.sort());
                 mistakes.add(self.line, what, "write it as `key: value`");
                 &[]
@@ -224,8 +232,8 @@ impl Node {
         &'a self,
         what: &str,
         known: &[&'static str],
-        mistakes: &mut Mistakes,
-    ) -> Fields<'a> {
+        mistakes: &mut FileDiagnostics,
+    ) -> YamlFields<'a> {
         let entries = self.entries(what, mistakes);
         for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
             let fix = match nearest(&entry.key, known.iter().copied()) {
@@ -234,18 +242,18 @@ impl Node {
             };
             mistakes.add(entry.line, format!("{what} has no key `{}`", entry.key), fix);
         }
-        Fields { line: self.line, entries }
+        YamlFields { line: self.line, entries }
     }
 
     /// Converts the value to JSON, without lines.
     pub fn json(&self) -> Value {
         match &self.tree {
-            Tree::Null => Value::Null,
-            Tree::Bool(value) => Value::Bool(*value),
-            Tree::Number(number) => Value::Number(number.clone()),
-            Tree::Text(text) => Value::String(text.clone()),
-            Tree::List(items) => Value::Array(items.iter().map(Node::json).collect()),
-            Tree::Map(entries) => {
+            YamlValue::Null => Value::Null,
+            YamlValue::Bool(value) => Value::Bool(*value),
+            YamlValue::Number(number) => Value::Number(number.clone()),
+            YamlValue::Text(text) => Value::String(text.clone()),
+            YamlValue::List(items) => Value::Array(items.iter().map(YamlNode::json).collect()),
+            YamlValue::Map(entries) => {
                 Value::Object(entries.iter().map(|e| (e.key.clone(), e.value.json())).collect())
             }
         }
@@ -254,15 +262,15 @@ impl Node {
 
 /// The entries of a mapping whose keys were checked.
 #[derive(Debug, Clone, Copy)]
-pub struct Fields<'a> {
+pub struct YamlFields<'a> {
     /// The line on which the mapping begins.
     pub line: u64,
-    entries: &'a [Entry],
+    entries: &'a [YamlEntry],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> YamlFields<'a> {
     /// Returns the value of a key, if it is there.
-    pub fn get(&self, key: &str) -> Option<&'a Node> {
+    pub fn get(&self, key: &str) -> Option<&'a YamlNode> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 }
@@ -275,7 +283,7 @@ mod tests {
     #[test]
     fn lines_are_known_of_keys_and_values() {
         let node = read("a: 1\nb:\n  - x\n  - on: tool\n").unwrap();
-        let Tree::Map(entries) = &node.tree else { panic!("{node:?}") };
+        let YamlValue::Map(entries) = &node.tree else { panic!("{node:?}") };
         let lines: Vec<_> =
             entries.iter().map(|e| (e.key.as_str(), e.line, e.value.line)).collect();
         assert_eq!(lines, [("a", 1, 1), ("b", 2, 3)]);

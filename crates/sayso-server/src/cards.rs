@@ -1,43 +1,47 @@
 //! Wire types of cards: a gate with every asker of the same question, its receipt, and its alerts.
 
-use crate::wire::{Clock, Gate};
+use crate::wire::{GateJson, TimeFormatter};
 use sayso_core::gate::{
-    Alert as CoreAlert, Onward as CoreOnward, Receipt as CoreReceipt, Unblocks as CoreUnblocks,
+    FollowUpRun as CoreOnward, GateAlert as CoreAlert, Receipt as CoreReceipt,
+    UnblockedWork as CoreUnblocks,
 };
-use sayso_engine::{Asked, NamedTask, SayOutcome};
+use sayso_engine::{AnswerOutcome, CardView, NamedTask};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The requests that wait for people.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Inbox {
+#[schemars(rename = "Inbox")]
+pub struct InboxJson {
     /// The cards: what unblocks most first, then oldest first.
-    pub items: Vec<Card>,
+    pub items: Vec<CardJson>,
     /// Hand this to `--after` for the next page; null on the last one.
     pub next: Option<String>,
     /// Stalled steps, of these gates or of others.
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertJson>,
 }
 
 /// A gate, and every asker of the same question.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Card {
+#[schemars(rename = "Card")]
+pub struct CardJson {
     /// The gate that stands for the card.
     #[serde(flatten)]
-    pub gate: Gate,
+    pub gate: GateJson,
     /// Names the question, where others may ask the same.
     pub same: Option<String>,
     /// The askers an answer goes to, the one of this gate first.
-    pub askers: Vec<Asker>,
+    pub askers: Vec<AskerJson>,
     /// The number of askers of the same question whom you may not answer.
     pub others: usize,
     /// The work that continues with an answer.
-    pub unblocks: Unblocks,
+    pub unblocks: UnblocksJson,
 }
 
 /// The work that continues with an answer: that of the askers, and all that waits behind it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Unblocks {
+#[schemars(rename = "Unblocks")]
+pub struct UnblocksJson {
     /// Tasks: those of the askers, and open tasks that wait for them at any depth. At most 99 are counted.
     pub tasks: usize,
     /// True if there are more tasks than that.
@@ -61,8 +65,8 @@ pub struct UnblockedTask {
     pub title: String,
 }
 
-impl Unblocks {
-    fn of(asked: &Asked) -> Self {
+impl UnblocksJson {
+    fn of(asked: &CardView) -> Self {
         let task = |task: &NamedTask| UnblockedTask {
             id: task.id.to_string(),
             handle: task.handle.clone(),
@@ -75,7 +79,8 @@ impl Unblocks {
 
 /// An asker of a card.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Asker {
+#[schemars(rename = "Asker")]
+pub struct AskerJson {
     /// The short id of their gate.
     pub gate: String,
     /// The name of the asker.
@@ -86,21 +91,21 @@ pub struct Asker {
     pub asked_at: String,
 }
 
-impl Card {
+impl CardJson {
     /// Converts a card to its wire form.
-    pub fn of(asked: &Asked, time: Clock<'_>) -> Self {
-        let asker = |asker: &sayso_engine::Asker| Asker {
+    pub fn of(asked: &CardView, time: TimeFormatter<'_>) -> Self {
+        let asker = |asker: &sayso_engine::CardAsker| AskerJson {
             gate: asker.handle.clone(),
             name: asker.name.clone(),
             task: asker.task.map(|task| task.to_string()),
             asked_at: time(asker.at),
         };
         Self {
-            gate: Gate::of(&asked.gate, time),
+            gate: GateJson::of(&asked.gate, time),
             same: asked.same.as_ref().map(ToString::to_string),
             askers: asked.askers.iter().map(asker).collect(),
             others: asked.others,
-            unblocks: Unblocks::of(asked),
+            unblocks: UnblocksJson::of(asked),
         }
     }
 }
@@ -110,30 +115,31 @@ impl Card {
 pub struct GateDetail {
     /// The gate, and every asker of the same question.
     #[serde(flatten)]
-    pub card: Card,
+    pub card: CardJson,
     /// Its timeline, in order.
-    pub receipt: Vec<Step>,
+    pub receipt: Vec<ReceiptStepJson>,
     /// The run that continued with the answer, where it is known.
-    pub onward: Option<Onward>,
+    pub onward: Option<FollowUpRunJson>,
     /// Stalled steps of this gate.
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<AlertJson>,
 }
 
 impl GateDetail {
     /// Converts a gate and its receipt to their wire form.
-    pub fn of(asked: &Asked, receipt: &CoreReceipt, time: Clock<'_>) -> Self {
+    pub fn of(asked: &CardView, receipt: &CoreReceipt, time: TimeFormatter<'_>) -> Self {
         Self {
-            card: Card::of(asked, time),
-            receipt: Step::all(receipt, time),
-            onward: receipt.onward.as_ref().map(|onward| Onward::of(onward, time)),
-            alerts: receipt.alerts.iter().map(|alert| Alert::of(alert, time)).collect(),
+            card: CardJson::of(asked, time),
+            receipt: ReceiptStepJson::all(receipt, time),
+            onward: receipt.onward.as_ref().map(|onward| FollowUpRunJson::of(onward, time)),
+            alerts: receipt.alerts.iter().map(|alert| AlertJson::of(alert, time)).collect(),
         }
     }
 }
 
 /// One step of a gate's timeline.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Step {
+#[schemars(rename = "Step")]
+pub struct ReceiptStepJson {
     /// asked, seen, voted, answered, ended, delivered, failed or acted.
     pub step: String,
     /// The time of the step.
@@ -146,13 +152,13 @@ pub struct Step {
     pub note: String,
 }
 
-impl Step {
-    fn all(receipt: &CoreReceipt, time: Clock<'_>) -> Vec<Self> {
-        let step = |step: &sayso_core::gate::Step| Self {
+impl ReceiptStepJson {
+    fn all(receipt: &CoreReceipt, time: TimeFormatter<'_>) -> Vec<Self> {
+        let step = |step: &sayso_core::gate::ReceiptStep| Self {
             step: step.stage.as_str().into(),
             at: time(step.at),
             by: step.by.clone(),
-            door: step.door.map(|door| crate::wire::name(&door)),
+            door: step.door.map(|door| crate::wire::serde_name(&door)),
             note: step.note.clone(),
         };
         receipt.steps.iter().map(step).collect()
@@ -161,7 +167,8 @@ impl Step {
 
 /// The run of an agent that continued with an answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Onward {
+#[schemars(rename = "Onward")]
+pub struct FollowUpRunJson {
     /// The full id of the run.
     pub run: String,
     /// The number of the run among the runs of the task.
@@ -180,8 +187,8 @@ pub struct Onward {
     pub files: Option<String>,
 }
 
-impl Onward {
-    fn of(onward: &CoreOnward, time: Clock<'_>) -> Self {
+impl FollowUpRunJson {
+    fn of(onward: &CoreOnward, time: TimeFormatter<'_>) -> Self {
         Self {
             run: onward.run.to_string(),
             number: onward.number,
@@ -197,7 +204,8 @@ impl Onward {
 
 /// A step that is stalled.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Alert {
+#[schemars(rename = "Alert")]
+pub struct AlertJson {
     /// unseen, asker_lost, undelivered, delivery_failed, unacknowledged or undone.
     pub trouble: String,
     /// The short id of the gate.
@@ -210,9 +218,9 @@ pub struct Alert {
     pub hint: String,
 }
 
-impl Alert {
+impl AlertJson {
     /// Converts an alert to its wire form.
-    pub fn of(alert: &CoreAlert, time: Clock<'_>) -> Self {
+    pub fn of(alert: &CoreAlert, time: TimeFormatter<'_>) -> Self {
         Self {
             trouble: alert.trouble.as_str().into(),
             gate: alert.gate.clone(),
@@ -225,39 +233,42 @@ impl Alert {
 
 /// A gate that was answered, and those that were answered with it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Answered {
+#[schemars(rename = "Answered")]
+pub struct AnsweredGates {
     /// The gate that was named.
     #[serde(flatten)]
-    pub gate: Gate,
+    pub gate: GateJson,
     /// The other gates that asked the same and got the same answer.
-    pub also: Vec<Gate>,
+    pub also: Vec<GateJson>,
 }
 
-impl Answered {
+impl AnsweredGates {
     /// Converts the gates of one answer to their wire form, the named gate first.
-    pub fn of(gates: &[sayso_core::gate::Gate], time: Clock<'_>) -> Option<Self> {
+    pub fn of(gates: &[sayso_core::gate::Gate], time: TimeFormatter<'_>) -> Option<Self> {
         let (first, also) = gates.split_first()?;
-        let also = also.iter().map(|gate| Gate::of(gate, time)).collect();
-        Some(Self { gate: Gate::of(first, time), also })
+        let also = also.iter().map(|gate| GateJson::of(gate, time)).collect();
+        Some(Self { gate: GateJson::of(first, time), also })
     }
 }
 
 /// The outcome of several answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Answers {
+#[schemars(rename = "Answers")]
+pub struct AnswerResults {
     /// One for each id that was given, in order.
-    pub items: Vec<OneAnswer>,
+    pub items: Vec<AnswerResult>,
 }
 
 /// The outcome of one of several answers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct OneAnswer {
+#[schemars(rename = "OneAnswer")]
+pub struct AnswerResult {
     /// The id as it was given.
     pub id: String,
     /// The outcome: answered or refused.
     pub outcome: String,
     /// The gates that were answered.
-    pub answered: Option<Answered>,
+    pub answered: Option<AnsweredGates>,
     /// The error code if it was refused, such as SAY004.
     pub code: Option<String>,
     /// The reason why it was refused.
@@ -266,12 +277,12 @@ pub struct OneAnswer {
     pub hint: Option<String>,
 }
 
-impl OneAnswer {
+impl AnswerResult {
     /// Converts one of several outcomes to its wire form.
-    pub fn of(id: &str, outcome: &SayOutcome, time: Clock<'_>) -> Self {
+    pub fn of(id: &str, outcome: &AnswerOutcome, time: TimeFormatter<'_>) -> Self {
         let (word, answered, why) = match outcome {
-            SayOutcome::Answered(gates) => ("answered", Answered::of(gates, time), None),
-            SayOutcome::Refused { code, message, hint } => {
+            AnswerOutcome::Answered(gates) => ("answered", AnsweredGates::of(gates, time), None),
+            AnswerOutcome::Refused { code, message, hint } => {
                 ("refused", None, Some((code.clone(), message.clone(), hint.clone())))
             }
         };

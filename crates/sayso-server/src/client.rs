@@ -1,8 +1,8 @@
 //! HTTP client for sayso's own programs: the transport of remote calls (RPC) to a server.
 
-use crate::http::{LINE_HEADER, PROBLEM_JSON, Parent, Problem, TIMEOUT_HEADER};
+use crate::http::{LINE_HEADER, PROBLEM_JSON, ProblemDetails, TIMEOUT_HEADER, TraceParent};
 use sayso_core::{Code, Refusal};
-use sayso_engine::{LINE_VERSION, Line, Result, Unanswered};
+use sayso_engine::{CallError, LINE_VERSION, Result, RpcTransport};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -25,7 +25,7 @@ const REPLY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const AUTHORITIES_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A transport to a server over HTTP.
-pub struct HttpLine {
+pub struct HttpTransport {
     agent: Agent,
     server: String,
     space: String,
@@ -33,7 +33,7 @@ pub struct HttpLine {
     reply: Duration,
 }
 
-impl HttpLine {
+impl HttpTransport {
     /// Opens a transport to one space of a server, which is named by its address, such as `https://sayso.example`.
     /// The certificate authorities in a file are trusted beside the public ones.
     pub fn to(server: &str, space: &str, authorities: Option<&Path>) -> Result<Self> {
@@ -59,19 +59,19 @@ impl HttpLine {
 
     /// Makes calls part of this trace: a `traceparent` of W3C Trace Context. An invalid one is left out.
     pub fn within(mut self, trace: Option<String>) -> Self {
-        self.trace = trace.filter(|text| Parent::read(text).is_some());
+        self.trace = trace.filter(|text| TraceParent::read(text).is_some());
         self
     }
 }
 
-impl Line for HttpLine {
+impl RpcTransport for HttpTransport {
     fn call(
         &self,
         secret: Option<&str>,
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> std::result::Result<String, Unanswered> {
+    ) -> std::result::Result<String, CallError> {
         let url = format!("{}/line/{}/{call}", self.server, self.space);
         let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(secret) = secret {
@@ -94,15 +94,15 @@ impl Line for HttpLine {
     }
 }
 
-impl HttpLine {
-    fn read(&self, mut response: Response<Body>) -> std::result::Result<String, Unanswered> {
+impl HttpTransport {
+    fn read(&self, mut response: Response<Body>) -> std::result::Result<String, CallError> {
         let is_ours = response.headers().contains_key(LINE_HEADER);
         let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok());
         let is_problem = kind == Some(PROBLEM_JSON);
         let status = response.status();
         let read = response.body_mut().with_config().limit(REPLY_BYTES_MAX).read_to_string();
-        let text = read.map_err(|error| Unanswered::Cut(self.away(&error)))?;
-        if is_problem && let Ok(problem) = serde_json::from_str::<Problem>(&text) {
+        let text = read.map_err(|error| CallError::Interrupted(self.away(&error)))?;
+        if is_problem && let Ok(problem) = serde_json::from_str::<ProblemDetails>(&text) {
             return Err(refused(problem.into_refusal()));
         }
         if is_ours && status.is_success() {
@@ -110,15 +110,15 @@ impl HttpLine {
         }
         // What stands before a server says this when it lost the answer: whether it counted, it does not know.
         if !is_ours && status.is_server_error() {
-            return Err(Unanswered::Cut(self.not_ours(status.as_u16()).message));
+            return Err(CallError::Interrupted(self.not_ours(status.as_u16()).message));
         }
-        Err(Unanswered::Refused(self.not_ours(status.as_u16())))
+        Err(CallError::Refused(self.not_ours(status.as_u16())))
     }
 
-    fn unanswered(&self, error: &Error) -> Unanswered {
-        if let Some(why) = mistrust(error) {
+    fn unanswered(&self, error: &Error) -> CallError {
+        if let Some(why) = certificate_error(error) {
             let message = format!("the certificate of {} is not trusted: {why}", self.server);
-            return Unanswered::Refused(Refusal::new(Code::Unreachable, message).hint(
+            return CallError::Refused(Refusal::new(Code::Unreachable, message).hint(
                 "nothing was sent. If its authority is your own, name it in SAYSO_CA_FILE or under `ca` in the settings",
             ));
         }
@@ -129,8 +129,8 @@ impl HttpLine {
             _ => false,
         };
         match never_left {
-            true => Unanswered::Away(self.away(error)),
-            false => Unanswered::Cut(self.away(error)),
+            true => CallError::Unreachable(self.away(error)),
+            false => CallError::Interrupted(self.away(error)),
         }
     }
 
@@ -163,11 +163,11 @@ impl HttpLine {
 }
 
 /// Converts a refusal by the server. A server that lacks its own store is treated as if it were not there.
-fn refused(refusal: Refusal) -> Unanswered {
+fn refused(refusal: Refusal) -> CallError {
     match refusal.code {
-        Code::Unreachable => Unanswered::Idle(refusal.message),
-        Code::OutcomeUnknown | Code::Expired => Unanswered::Cut(refusal.message),
-        _ => Unanswered::Refused(refusal),
+        Code::Unreachable => CallError::StoreUnavailable(refusal.message),
+        Code::OutcomeUnknown | Code::Expired => CallError::Interrupted(refusal.message),
+        _ => CallError::Refused(refusal),
     }
 }
 
@@ -199,7 +199,7 @@ fn trusted(authorities: Option<&Path>) -> Result<RootCerts> {
 }
 
 /// Returns the reason why a server's certificate is not trusted, if that is the failure.
-fn mistrust(error: &ureq::Error) -> Option<String> {
+fn certificate_error(error: &ureq::Error) -> Option<String> {
     let found = match error {
         ureq::Error::Rustls(error) => Some(error),
         ureq::Error::Io(error) => error.get_ref().and_then(|inner| inner.downcast_ref()),
@@ -214,7 +214,7 @@ fn mistrust(error: &ureq::Error) -> Option<String> {
 /// Checks that this can be the address of a server. A remote server needs TLS.
 pub fn check_address(server: &str) -> Result<()> {
     let wrong = |why: &str| {
-        let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(server), 200);
+        let shown = sayso_core::text::shorten(&sayso_core::text::sanitize_line(server), 200);
         Refusal::new(Code::BadValue, format!("{shown} cannot be the address of a server: {why}"))
     };
     let (scheme, rest) =

@@ -1,7 +1,8 @@
 //! Fleet files: all settings of a space, as people write them and keep them under version control.
 
 use sayso_engine::{
-    ADMIN_POLICY, AgentSpec, Calendar, Change, Person, SPACE_POLICY, Setting, SettingKind, Template,
+    ADMIN_POLICY, AgentSpec, AnswerTemplate, Calendar, Person, SPACE_POLICY, SettingChange,
+    SettingKind, StoredSetting,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 /// A space and its settings. Texts of policies and roles are kept as they are, comments included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fleet {
+pub struct FleetFile {
     /// The space; without one, the one the command works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub space: Option<String>,
@@ -26,25 +27,25 @@ pub struct Fleet {
     pub agents: BTreeMap<String, AgentSpec>,
     /// Roles: the instructions for an agent in them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub roles: BTreeMap<String, Text>,
+    pub roles: BTreeMap<String, TextSource>,
     /// Answers to questions that come again and again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub templates: BTreeMap<String, Template>,
+    pub templates: BTreeMap<String, AnswerTemplate>,
     /// The policy of the space.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<Text>,
+    pub policy: Option<TextSource>,
     /// The policy of the administrator of the installation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub admin_policy: Option<Text>,
+    pub admin_policy: Option<TextSource>,
     /// The policies of agents, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub agent_policies: BTreeMap<String, Text>,
+    pub agent_policies: BTreeMap<String, TextSource>,
 }
 
 /// A text, or the file it is in.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a text (behind `|`), or a file as {file: policy.yaml}")]
-pub enum Text {
+pub enum TextSource {
     /// A file, from the folder of the fleet file.
     File {
         file: String,
@@ -52,15 +53,15 @@ pub enum Text {
     Text(String),
 }
 
-impl Fleet {
+impl FleetFile {
     /// Returns all settings of the file. `read` returns the text of a file that it names.
     pub fn settings<E>(
         &self,
         mut read: impl FnMut(&str) -> Result<String, E>,
-    ) -> Result<Vec<Change>, E> {
+    ) -> Result<Vec<SettingChange>, E> {
         let mut all = vec![];
         let mut set = |kind, name: &str, body: String| {
-            all.push(Change { kind, name: name.into(), body: Some(body) });
+            all.push(SettingChange { kind, name: name.into(), body: Some(body) });
         };
         if let Some(calendar) = &self.calendar {
             set(SettingKind::Calendar, "space", json(calendar));
@@ -77,9 +78,9 @@ impl Fleet {
         for (name, template) in &self.templates {
             set(SettingKind::Template, name, json(template));
         }
-        let mut text = |text: &Text| match text {
-            Text::Text(text) => Ok(with_one_end(text)),
-            Text::File { file } => read(file).map(|text| with_one_end(&text)),
+        let mut text = |text: &TextSource| match text {
+            TextSource::Text(text) => Ok(with_one_end(text)),
+            TextSource::File { file } => read(file).map(|text| with_one_end(&text)),
         };
         for (name, role) in &self.roles {
             set(SettingKind::Role, name, text(role)?);
@@ -97,9 +98,9 @@ impl Fleet {
     }
 
     /// Builds a fleet file from the settings of a space.
-    pub fn of(space: &str, settings: &[Setting]) -> Self {
+    pub fn of(space: &str, settings: &[StoredSetting]) -> Self {
         let mut fleet = Self { space: Some(space.into()), ..Self::default() };
-        for Setting { kind, name, body, .. } in settings {
+        for StoredSetting { kind, name, body, .. } in settings {
             let Some(body) = body else { continue };
             let Some(kind) = SettingKind::ALL.into_iter().find(|k| k.as_str() == kind) else {
                 continue;
@@ -110,7 +111,7 @@ impl Fleet {
     }
 
     fn put(&mut self, kind: SettingKind, name: &str, body: &str) {
-        let text = || Text::Text(body.into());
+        let text = || TextSource::Text(body.into());
         let name = name.to_owned();
         match kind {
             SettingKind::Calendar => self.calendar = from_json(body),

@@ -12,7 +12,7 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 /// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
+pub enum KeyAction {
     /// To the card below.
     Down,
     /// To the card above.
@@ -62,8 +62,8 @@ pub enum Action {
 
 /// An entry of the list of keys.
 #[derive(Debug, Clone, Copy)]
-pub struct Binding {
-    pub action: Action,
+pub struct KeyBinding {
+    pub action: KeyAction,
     /// Its name, for programs.
     pub name: &'static str,
     /// The keys, each of which does it, as browsers call them.
@@ -82,62 +82,86 @@ pub const MOVING: &str = "Looking";
 /// The heading above the keys that act on a card.
 pub const SPEAKING: &str = "Answering";
 
-const fn looks(
-    action: Action,
+const fn navigation_key(
+    action: KeyAction,
     name: &'static str,
     keys: &'static [&'static str],
     shown: &'static str,
     says: &'static str,
-) -> Binding {
-    Binding { action, name, keys, shown, says, speaks: false }
+) -> KeyBinding {
+    KeyBinding { action, name, keys, shown, says, speaks: false }
 }
 
-const fn speaks(
-    action: Action,
+const fn answer_key(
+    action: KeyAction,
     name: &'static str,
     keys: &'static [&'static str],
     shown: &'static str,
     says: &'static str,
-) -> Binding {
-    Binding { action, name, keys, shown, says, speaks: true }
+) -> KeyBinding {
+    KeyBinding { action, name, keys, shown, says, speaks: true }
 }
 
 /// Every key. Enter opens a card, and never answers it.
-pub const KEYS: &[Binding] = &[
-    looks(Action::Down, "down", &["j", "ArrowDown"], "j", "the card below"),
-    looks(Action::Up, "up", &["k", "ArrowUp"], "k", "the card above"),
-    looks(Action::First, "first", &["g", "Home"], "g", "the first card"),
-    looks(Action::Last, "last", &["G", "End"], "G", "the last card"),
-    looks(Action::Open, "open", &["Enter", "o"], "Enter", "look at the card"),
-    looks(Action::Back, "back", &["Escape"], "Esc", "back"),
-    looks(Action::ReadOn, "scroll-down", &["J", "PageDown"], "J", "read on in a long card"),
-    looks(Action::ReadBack, "scroll-up", &["K", "PageUp"], "K", "read back in it"),
-    looks(Action::NextView, "view", &["v"], "v", "the next list: yours, your groups', all, done"),
-    speaks(Action::Approve, "approve", &["a"], "a", "approve"),
-    speaks(Action::Reject, "reject", &["r"], "r", "reject, with a reason"),
-    speaks(
-        Action::Choose,
+pub const KEYS: &[KeyBinding] = &[
+    navigation_key(KeyAction::Down, "down", &["j", "ArrowDown"], "j", "the card below"),
+    navigation_key(KeyAction::Up, "up", &["k", "ArrowUp"], "k", "the card above"),
+    navigation_key(KeyAction::First, "first", &["g", "Home"], "g", "the first card"),
+    navigation_key(KeyAction::Last, "last", &["G", "End"], "G", "the last card"),
+    navigation_key(KeyAction::Open, "open", &["Enter", "o"], "Enter", "look at the card"),
+    navigation_key(KeyAction::Back, "back", &["Escape"], "Esc", "back"),
+    navigation_key(
+        KeyAction::ReadOn,
+        "scroll-down",
+        &["J", "PageDown"],
+        "J",
+        "read on in a long card",
+    ),
+    navigation_key(KeyAction::ReadBack, "scroll-up", &["K", "PageUp"], "K", "read back in it"),
+    navigation_key(
+        KeyAction::NextView,
+        "view",
+        &["v"],
+        "v",
+        "the next list: yours, your groups', all, done",
+    ),
+    answer_key(KeyAction::Approve, "approve", &["a"], "a", "approve"),
+    answer_key(KeyAction::Reject, "reject", &["r"], "r", "reject, with a reason"),
+    answer_key(
+        KeyAction::Choose,
         "choose",
         &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
         "1-9",
         "pick an option",
     ),
-    speaks(Action::Edit, "edit", &["e"], "e", "write an answer, or change the arguments"),
-    speaks(Action::Snooze, "snooze", &["h"], "h", "put off"),
-    speaks(Action::Claim, "claim", &["c"], "c", "take it, or give it back"),
-    speaks(Action::Delegate, "delegate", &["@"], "@", "hand it to somebody else"),
-    looks(Action::Mark, "mark", &["x"], "x", "mark, to answer several at once"),
-    looks(Action::Undo, "undo", &["z"], "z", "take the answer back while there is time"),
-    looks(Action::Diff, "diff", &["d"], "d", "show or hide the diff"),
-    looks(Action::Copy, "copy", &["y"], "y", "copy the command that does the same"),
-    looks(Action::Filter, "filter", &["/"], "/", "find cards with a word"),
-    looks(Action::Palette, "palette", &[":", "Ctrl+k"], ":", "everything there is to do"),
-    looks(Action::Help, "help", &["?"], "?", "these keys"),
-    looks(Action::Quit, "quit", &["q", "Ctrl+c"], "q", "end (in a terminal)"),
+    answer_key(KeyAction::Edit, "edit", &["e"], "e", "write an answer, or change the arguments"),
+    answer_key(KeyAction::Snooze, "snooze", &["h"], "h", "put off"),
+    answer_key(KeyAction::Claim, "claim", &["c"], "c", "take it, or give it back"),
+    answer_key(KeyAction::Delegate, "delegate", &["@"], "@", "hand it to somebody else"),
+    navigation_key(KeyAction::Mark, "mark", &["x"], "x", "mark, to answer several at once"),
+    navigation_key(
+        KeyAction::Undo,
+        "undo",
+        &["z"],
+        "z",
+        "take the answer back while there is time",
+    ),
+    navigation_key(KeyAction::Diff, "diff", &["d"], "d", "show or hide the diff"),
+    navigation_key(KeyAction::Copy, "copy", &["y"], "y", "copy the command that does the same"),
+    navigation_key(KeyAction::Filter, "filter", &["/"], "/", "find cards with a word"),
+    navigation_key(
+        KeyAction::Palette,
+        "palette",
+        &[":", "Ctrl+k"],
+        ":",
+        "everything there is to do",
+    ),
+    navigation_key(KeyAction::Help, "help", &["?"], "?", "these keys"),
+    navigation_key(KeyAction::Quit, "quit", &["q", "Ctrl+c"], "q", "end (in a terminal)"),
 ];
 
 /// Returns the binding of a key, by the name browsers have for it.
-pub fn binding(key: &str) -> Option<&'static Binding> {
+pub fn binding(key: &str) -> Option<&'static KeyBinding> {
     KEYS.iter().find(|binding| binding.keys.contains(&key))
 }
 

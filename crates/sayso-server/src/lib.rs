@@ -8,5 +8,5 @@ pub mod http;
 pub mod keys;
 pub mod mcp;
 pub mod notices;
-pub mod prose;
+pub mod text;
 pub mod wire;

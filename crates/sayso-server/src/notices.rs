@@ -7,7 +7,8 @@ use serde::Serialize;
 
 /// A notification, and the state of its delivery.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Notice {
+#[schemars(rename = "Notice")]
+pub struct NoticeJson {
     /// The id by which receivers know it; the same each time it is sent.
     pub id: String,
     /// The gate it is about.
@@ -33,7 +34,7 @@ pub struct Notice {
     pub sent: Option<String>,
 }
 
-impl Notice {
+impl NoticeJson {
     /// Converts a notification to its wire form.
     pub fn of(state: &NoticeState, time: &dyn Fn(Timestamp) -> String) -> Self {
         Self {
@@ -43,7 +44,7 @@ impl Notice {
             channel: state.channel.clone(),
             why: state.occasion.as_str().into(),
             level: state.level,
-            state: in_a_word(state).into(),
+            state: state_name(state).into(),
             attempts: state.attempts,
             error: state.error.clone(),
             next: state.due_at.map(time),
@@ -53,7 +54,7 @@ impl Notice {
 }
 
 /// Returns the state of a notification's delivery, in a word.
-pub fn in_a_word(state: &NoticeState) -> &'static str {
+pub fn state_name(state: &NoticeState) -> &'static str {
     match (state.sent_at, state.due_at, &state.error) {
         (Some(_), ..) => "sent",
         (None, Some(_), Some(_)) => "failing",

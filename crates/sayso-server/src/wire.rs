@@ -1,34 +1,37 @@
 //! Wire types: the JSON that `--json` prints and the API answers with. Fields are only ever added.
 
+mod absence;
 mod agent;
-mod away;
 mod flow;
 mod metrics;
 mod passkey;
 mod policy;
 mod run;
-mod short;
+mod short_form;
 
-pub use agent::{Agent, AgentOutcome, AgentRunning, Order, outlook};
-pub use away::{Away, Delegation};
-pub use flow::{Flow, FlowDetail, FlowEvent, GateOf, events as flow_events};
-pub use metrics::{Metrics, OfRule, Stretch, ToAnswer};
-pub use passkey::Passkey;
-pub use policy::{Because, Demands, Explained, InForce, Layer, Level, Looked};
-pub use run::{Run, Spent, Tally};
-pub(crate) use short::Short;
+pub use absence::{AbsenceJson, DelegationJson};
+pub use agent::{AgentJson, AgentOutcome, AgentRunning, OrderJson, pending_action_text};
+pub use flow::{FlowDetail, FlowEvent, FlowJson, GateFinder, events as flow_events};
+pub use metrics::{MetricsIntervalJson, MetricsJson, ResponseTimesJson, RuleStatsJson};
+pub use passkey::PasskeyJson;
+pub use policy::{
+    ActivePolicies, CheckedRuleJson, DemandsJson, EscalationStepJson, PolicyExplanation,
+    PolicyLayerJson, RulingReasonJson,
+};
+pub use run::{RunCostJson, RunJson, WorkerTotalsJson};
+pub(crate) use short_form::ShortForm;
 
 pub use crate::cards::*;
 
-use crate::prose;
+use crate::text;
 
-use sayso_core::audit::Entry;
-use sayso_core::gate::{Delivery as CoreDelivery, Ending, Gate as CoreGate};
-use sayso_core::message::Message as CoreMessage;
+use sayso_core::audit::ChainEntry;
+use sayso_core::gate::{DeliveryState as CoreDelivery, Gate as CoreGate, GateEnding};
+use sayso_core::message::AgentMessage as CoreMessage;
 use sayso_core::run::Run as CoreRun;
-use sayso_core::task::{Event, Note as CoreNote};
-use sayso_core::{Content, Shape, Timestamp};
-use sayso_engine::{History, ListedEntry, TaskRow, Token as CoreToken};
+use sayso_core::task::{TaskEvent, TaskNote as CoreNote};
+use sayso_core::{AnswerContent, AnswerShape, Timestamp};
+use sayso_engine::{ListedEntry, TaskRow, TaskTimeline, TokenRow as CoreToken};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,7 +39,7 @@ use serde_json::Value;
 /// One page of a list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
-pub struct Page<T> {
+pub struct PageJson<T> {
     /// The items on this page.
     pub items: Vec<T>,
     /// Hand this to `--after` for the next page; null on the last one.
@@ -45,7 +48,8 @@ pub struct Page<T> {
 
 /// A request that waits for a person, or waited.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Gate {
+#[schemars(rename = "Gate")]
+pub struct GateJson {
     /// The full id, a ULID.
     pub id: String,
     /// The short id people type.
@@ -59,11 +63,11 @@ pub struct Gate {
     /// The asker's own text about it.
     pub context: String,
     /// The facts that were captured beside the asker's text.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<FactJson>,
     /// verdict, text, choice or form.
     pub form: String,
     /// The options of a choice.
-    pub options: Vec<Choice>,
+    pub options: Vec<ChoiceJson>,
     /// True if several may be picked.
     pub multi: bool,
     /// True if words of one's own are an answer to a choice.
@@ -107,15 +111,15 @@ pub struct Gate {
     /// Hidden from the inbox until then.
     pub snoozed_until: Option<String>,
     /// The people who have seen it.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<SeenJson>,
     /// The delegations from one person to another.
-    pub delegations: Vec<Delegation>,
+    pub delegations: Vec<DelegationJson>,
     /// The yeses so far, where several are needed.
-    pub votes: Vec<Answer>,
+    pub votes: Vec<AnswerJson>,
     /// The approvers whose yes is still missing, in words, where some have said theirs.
     pub needs: Option<String>,
     /// The answer, if there is one.
-    pub answer: Option<Answer>,
+    pub answer: Option<AnswerJson>,
     /// The time at which it ended, in any way.
     pub ended_at: Option<String>,
     /// The actor who withdrew it.
@@ -126,9 +130,9 @@ pub struct Gate {
     /// answered a text, a choice or a form, rejected a no.
     pub verdict: Option<String>,
     /// The outcome of the action that was held behind it.
-    pub acted: Option<Acted>,
+    pub acted: Option<HeldActionOutcome>,
     /// The delivery of the ending to the asker.
-    pub delivery: Delivery,
+    pub delivery: DeliveryJson,
     /// The fields that a list has cut or left out, since they are long. They are whole at the gate itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<String>,
@@ -136,7 +140,8 @@ pub struct Gate {
 
 /// The outcome of the action that was held behind a gate.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Acted {
+#[schemars(rename = "Acted")]
+pub struct HeldActionOutcome {
     /// True if it was done.
     pub done: bool,
     /// The action, or the reason why it was not done.
@@ -147,7 +152,8 @@ pub struct Acted {
 
 /// A fact about what is asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Fact {
+#[schemars(rename = "Fact")]
+pub struct FactJson {
     /// The name of the fact.
     pub name: String,
     /// The value of the fact.
@@ -158,7 +164,8 @@ pub struct Fact {
 
 /// An option of a choice.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Choice {
+#[schemars(rename = "Choice")]
+pub struct ChoiceJson {
     /// The name of the option.
     pub name: String,
     /// The consequence of picking it.
@@ -169,7 +176,8 @@ pub struct Choice {
 
 /// A record that a person saw a card.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Seen {
+#[schemars(rename = "Seen")]
+pub struct SeenJson {
     /// The name of the person.
     pub by: String,
     /// The time of the action.
@@ -180,7 +188,8 @@ pub struct Seen {
 
 /// The answer of a person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Answer {
+#[schemars(rename = "Answer")]
+pub struct AnswerJson {
     /// approved, answered or rejected.
     pub verdict: String,
     /// The answer as one text, as `ask --wait` prints it.
@@ -216,7 +225,8 @@ pub struct Answer {
 
 /// The delivery of an ending to the asker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Delivery {
+#[schemars(rename = "Delivery")]
+pub struct DeliveryJson {
     /// none, pending, delivered, acknowledged, failed, or never: its task ended before.
     pub state: String,
     /// The time since which it has this state.
@@ -229,7 +239,8 @@ pub struct Delivery {
 
 /// A unit of work.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Task {
+#[schemars(rename = "Task")]
+pub struct TaskJson {
     /// The full id, a ULID.
     pub id: String,
     /// The short id people type.
@@ -266,7 +277,7 @@ pub struct Task {
     /// The kinds of the gates it waits for.
     pub awaiting: Vec<String>,
     /// The gates it waits for, where they were asked for.
-    pub gates: Vec<Gate>,
+    pub gates: Vec<GateJson>,
     /// The verdict given last.
     pub verdict: Option<String>,
     /// The time until which it is deferred.
@@ -294,20 +305,21 @@ pub struct Task {
 pub struct TaskDetail {
     /// The fields of the task.
     #[serde(flatten)]
-    pub task: Task,
+    pub task: TaskJson,
     /// Every question ever asked on it, with its answer.
-    pub questions: Vec<Gate>,
+    pub questions: Vec<GateJson>,
     /// The notes on it, oldest first.
-    pub notes: Vec<Note>,
+    pub notes: Vec<NoteJson>,
     /// The events of the task, notes apart.
-    pub history: Vec<Happening>,
+    pub history: Vec<TaskEventJson>,
     /// The runs of agents on it, newest first.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RunJson>,
 }
 
 /// A note on a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Note {
+#[schemars(rename = "Note")]
+pub struct NoteJson {
     /// The time of the action.
     pub at: String,
     /// The name of the author.
@@ -320,7 +332,8 @@ pub struct Note {
 
 /// An event of a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Happening {
+#[schemars(rename = "Happening")]
+pub struct TaskEventJson {
     /// The time of the action.
     pub at: String,
     /// The name of the event, such as `task.asked`.
@@ -341,7 +354,8 @@ pub struct Happening {
 
 /// A text to an agent.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Message {
+#[schemars(rename = "Message")]
+pub struct MessageJson {
     /// The full id, a ULID.
     pub id: String,
     /// The short id people type.
@@ -362,7 +376,8 @@ pub struct Message {
 
 /// A credential of the space.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Token {
+#[schemars(rename = "Token")]
+pub struct TokenJson {
     /// The short id people type.
     pub handle: String,
     /// The role of its holder.
@@ -422,7 +437,8 @@ pub struct AuditEntry {
 
 /// The result of a verification of the audit log. One that fails is an error instead.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Verified {
+#[schemars(rename = "Verified")]
+pub struct AuditVerification {
     /// True: what does not hold is an error.
     pub holds: bool,
     /// The number of entries in the chain.
@@ -434,23 +450,25 @@ pub struct Verified {
 }
 
 /// A function that formats a moment for people. The caller brings the calendar.
-pub type Clock<'a> = &'a dyn Fn(Timestamp) -> String;
+pub type TimeFormatter<'a> = &'a dyn Fn(Timestamp) -> String;
 
 /// Returns the name of a value as serde writes it, for enums that have one.
-pub(crate) fn name<T: Serialize>(value: &T) -> String {
+pub(crate) fn serde_name<T: Serialize>(value: &T) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
         _ => String::new(),
     }
 }
 
-impl Gate {
+impl GateJson {
     /// Converts a gate to its wire form.
-    pub fn of(gate: &CoreGate, time: Clock<'_>) -> Self {
+    pub fn of(gate: &CoreGate, time: TimeFormatter<'_>) -> Self {
         let (opened, card) = (&gate.opened, &gate.card);
         let (form, options, multi, other, schema) = shape(&card.shape);
         let (withdrawn_by, withdrawn_because) = match &gate.ending {
-            Some(Ending::Withdrawn { by, reason, .. }) => (Some(by.clone()), Some(reason.clone())),
+            Some(GateEnding::Withdrawn { by, reason, .. }) => {
+                (Some(by.clone()), Some(reason.clone()))
+            }
             _ => (None, None),
         };
         Self {
@@ -460,7 +478,7 @@ impl Gate {
             state: gate.state().into(),
             question: card.question.clone(),
             context: card.narrative.clone(),
-            facts: card.facts.iter().map(Fact::of).collect(),
+            facts: card.facts.iter().map(FactJson::of).collect(),
             form,
             options,
             multi,
@@ -469,49 +487,49 @@ impl Gate {
             task: opened.task.map(|t| t.to_string()),
             flow: opened.flow.map(|flow| flow.to_string()),
             asked_by: opened.lineage.asker.clone(),
-            asked_by_role: name(&opened.lineage.role),
+            asked_by_role: serde_name(&opened.lineage.role),
             launched_by: opened.lineage.launcher.clone(),
             asked_at: time(gate.opened_at),
             revision: gate.revision,
             digest: gate.digest.to_string(),
             approvers: gate.approvers().map(|a| a.in_words()).collect::<Vec<_>>().join(", or "),
-            least_proof: name(&opened.least_proof),
+            least_proof: serde_name(&opened.least_proof),
             veto: opened.veto.iter().cloned().collect(),
-            risk: name(&opened.risk),
+            risk: serde_name(&opened.risk),
             deadline: gate.deadline().map(time),
             at_end: gate.at_end().as_str().into(),
             level: gate.escalation,
             claimed_by: gate.claim.as_ref().map(|claim| claim.by.clone()),
             policy: opened.policy.as_ref().map(ToString::to_string),
             snoozed_until: gate.snoozed_until.map(time),
-            seen: gate.seen.iter().map(|s| Seen::of(s, time)).collect(),
-            delegations: gate.delegations.iter().map(|d| Delegation::of(d, time)).collect(),
-            votes: gate.votes.iter().map(|v| Answer::of(&v.answer, &v.by, time)).collect(),
-            needs: (gate.is_open() && !gate.votes.is_empty()).then(|| prose::still_needed(gate)),
-            answer: gate.answer().map(|(answer, by)| Answer::of(answer, by, time)),
+            seen: gate.seen.iter().map(|s| SeenJson::of(s, time)).collect(),
+            delegations: gate.delegations.iter().map(|d| DelegationJson::of(d, time)).collect(),
+            votes: gate.votes.iter().map(|v| AnswerJson::of(&v.answer, &v.by, time)).collect(),
+            needs: (gate.is_open() && !gate.votes.is_empty()).then(|| text::still_needed(gate)),
+            answer: gate.answer().map(|(answer, by)| AnswerJson::of(answer, by, time)),
             ended_at: gate.ended_at().map(time),
             withdrawn_by,
             withdrawn_because,
             verdict: gate.verdict().map(|verdict| verdict.to_string()),
-            acted: gate.acted.as_ref().map(|acted| Acted {
+            acted: gate.acted.as_ref().map(|acted| HeldActionOutcome {
                 done: acted.done,
                 what: acted.what.clone(),
                 at: time(acted.at),
             }),
-            delivery: Delivery::of(&gate.delivery, time),
+            delivery: DeliveryJson::of(&gate.delivery, time),
             shortened: vec![],
         }
     }
 }
 
-fn shape(shape: &Shape) -> (String, Vec<Choice>, bool, bool, Option<Value>) {
+fn shape(shape: &AnswerShape) -> (String, Vec<ChoiceJson>, bool, bool, Option<Value>) {
     match shape {
-        Shape::Verdict => ("verdict".into(), vec![], false, false, None),
-        Shape::Text => ("text".into(), vec![], false, false, None),
-        Shape::Choice { options, multi, other } => {
+        AnswerShape::Verdict => ("verdict".into(), vec![], false, false, None),
+        AnswerShape::Text => ("text".into(), vec![], false, false, None),
+        AnswerShape::Choice { options, multi, other } => {
             let options = options
                 .iter()
-                .map(|o| Choice {
+                .map(|o| ChoiceJson {
                     name: o.name.clone(),
                     consequence: o.consequence.clone(),
                     declines: shape.declines(&o.name),
@@ -519,32 +537,36 @@ fn shape(shape: &Shape) -> (String, Vec<Choice>, bool, bool, Option<Value>) {
                 .collect();
             ("choice".into(), options, *multi, *other, None)
         }
-        Shape::Form { schema } => ("form".into(), vec![], false, false, Some(schema.clone())),
+        AnswerShape::Form { schema } => ("form".into(), vec![], false, false, Some(schema.clone())),
     }
 }
 
-impl Fact {
-    fn of(fact: &sayso_core::gate::Fact) -> Self {
+impl FactJson {
+    fn of(fact: &sayso_core::gate::CardFact) -> Self {
         Self { name: fact.name.clone(), value: fact.value.clone(), verified: fact.verified }
     }
 }
 
-impl Seen {
-    fn of(seen: &sayso_core::gate::Seen, time: Clock<'_>) -> Self {
+impl SeenJson {
+    fn of(seen: &sayso_core::gate::ViewRecord, time: TimeFormatter<'_>) -> Self {
         Self { by: seen.by.clone(), at: time(seen.at), digest: seen.digest.to_string() }
     }
 }
 
-impl Answer {
-    fn of(answer: &sayso_core::Answer, by: &sayso_core::gate::Signature, time: Clock<'_>) -> Self {
+impl AnswerJson {
+    fn of(
+        answer: &sayso_core::Answer,
+        by: &sayso_core::gate::AnswerSignature,
+        time: TimeFormatter<'_>,
+    ) -> Self {
         let (mut picked, mut other, mut form, mut arguments) = (vec![], None, None, None);
         match &answer.content {
-            Content::None | Content::Text(_) => {}
-            Content::Choice { picked: names, other: words } => {
+            AnswerContent::None | AnswerContent::Text(_) => {}
+            AnswerContent::Choice { picked: names, other: words } => {
                 (picked, other) = (names.clone(), words.clone());
             }
-            Content::Form(value) => form = Some(value.clone()),
-            Content::Arguments(value) => arguments = Some(value.clone()),
+            AnswerContent::Form(value) => form = Some(value.clone()),
+            AnswerContent::Arguments(value) => arguments = Some(value.clone()),
         }
         Self {
             verdict: answer.verdict.to_string(),
@@ -558,16 +580,16 @@ impl Answer {
             by: by.name.clone(),
             stands_for: by.stands_for.clone(),
             let_in_by: by.let_in_by.clone(),
-            proof: name(&by.proof),
-            level: name(&by.level),
-            door: name(&by.door),
+            proof: serde_name(&by.proof),
+            level: serde_name(&by.level),
+            door: serde_name(&by.door),
             at: time(by.at),
         }
     }
 }
 
-impl Delivery {
-    fn of(delivery: &CoreDelivery, time: Clock<'_>) -> Self {
+impl DeliveryJson {
+    fn of(delivery: &CoreDelivery, time: TimeFormatter<'_>) -> Self {
         let state = delivery.as_str().into();
         let (at, attempts, why) = match delivery {
             CoreDelivery::None => (None, None, None),
@@ -584,9 +606,9 @@ impl Delivery {
     }
 }
 
-impl Task {
+impl TaskJson {
     /// Converts a task to its wire form, with the gates it waits for.
-    pub fn of(row: &TaskRow, gates: &[CoreGate], time: Clock<'_>) -> Self {
+    pub fn of(row: &TaskRow, gates: &[CoreGate], time: TimeFormatter<'_>) -> Self {
         let task = &row.task;
         let closure = task.closure.as_ref();
         Self {
@@ -607,7 +629,7 @@ impl Task {
             flow: row.flow.clone(),
             requires: task.requires.map(|k| k.to_string()),
             awaiting: task.waits_for.values().map(ToString::to_string).collect(),
-            gates: gates.iter().filter(|g| g.is_open()).map(|g| Gate::of(g, time)).collect(),
+            gates: gates.iter().filter(|g| g.is_open()).map(|g| GateJson::of(g, time)).collect(),
             verdict: task.verdict.map(|v| v.to_string()),
             deferred_until: task.deferred_until.map(time),
             created_by: task.created_by.clone(),
@@ -626,47 +648,47 @@ impl TaskDetail {
     pub fn of(
         row: &TaskRow,
         gates: &[CoreGate],
-        history: &History,
+        history: &TaskTimeline,
         runs: &[CoreRun],
-        time: Clock<'_>,
+        time: TimeFormatter<'_>,
     ) -> Self {
         Self {
-            task: Task::of(row, gates, time),
-            questions: gates.iter().map(|g| Gate::of(g, time)).collect(),
-            notes: Note::all(history, time),
-            history: Happening::all(history, time),
-            runs: runs.iter().map(|run| Run::of(run, time)).collect(),
+            task: TaskJson::of(row, gates, time),
+            questions: gates.iter().map(|g| GateJson::of(g, time)).collect(),
+            notes: NoteJson::all(history, time),
+            history: TaskEventJson::all(history, time),
+            runs: runs.iter().map(|run| RunJson::of(run, time)).collect(),
         }
     }
 }
 
-impl Note {
+impl NoteJson {
     /// Returns the notes of a task.
-    pub fn all(history: &History, time: Clock<'_>) -> Vec<Self> {
+    pub fn all(history: &TaskTimeline, time: TimeFormatter<'_>) -> Vec<Self> {
         let notes = history.iter().filter_map(|(at, event)| match event {
-            Event::Noted(note) => Some((*at, note)),
+            TaskEvent::Noted(note) => Some((*at, note)),
             _ => None,
         });
         notes.map(|(at, note)| Self::of(at, note, time)).collect()
     }
 
-    fn of(at: Timestamp, note: &CoreNote, time: Clock<'_>) -> Self {
+    fn of(at: Timestamp, note: &CoreNote, time: TimeFormatter<'_>) -> Self {
         Self {
             at: time(at),
             author: note.author.clone(),
-            role: name(&note.role),
+            role: serde_name(&note.role),
             text: note.text.clone(),
         }
     }
 }
 
-impl Happening {
+impl TaskEventJson {
     /// Returns the events of a task, notes apart.
-    pub fn all(history: &History, time: Clock<'_>) -> Vec<Self> {
+    pub fn all(history: &TaskTimeline, time: TimeFormatter<'_>) -> Vec<Self> {
         history.iter().filter_map(|(at, event)| Self::of(*at, event, time)).collect()
     }
 
-    fn of(at: Timestamp, event: &Event, time: Clock<'_>) -> Option<Self> {
+    fn of(at: Timestamp, event: &TaskEvent, time: TimeFormatter<'_>) -> Option<Self> {
         let mut happening = Self {
             at: time(at),
             what: event.name().into(),
@@ -678,31 +700,31 @@ impl Happening {
             reason: None,
         };
         match event {
-            Event::Noted(_) | Event::Unknown => return None,
-            Event::Created(created) => happening.by = Some(created.created_by.clone()),
-            Event::Edited(_)
-            | Event::DependencyAdded { .. }
-            | Event::DependencyRemoved { .. }
-            | Event::Deferred { .. } => {}
-            Event::Started { by, .. } => happening.by = Some(by.clone()),
-            Event::Asked { handle, kind, by, .. } => {
+            TaskEvent::Noted(_) | TaskEvent::Unknown => return None,
+            TaskEvent::Created(created) => happening.by = Some(created.created_by.clone()),
+            TaskEvent::Edited(_)
+            | TaskEvent::DependencyAdded { .. }
+            | TaskEvent::DependencyRemoved { .. }
+            | TaskEvent::Deferred { .. } => {}
+            TaskEvent::Started { by, .. } => happening.by = Some(by.clone()),
+            TaskEvent::Asked { handle, kind, by, .. } => {
                 happening.by = Some(by.clone());
                 happening.gate = Some(handle.clone());
                 happening.kind = Some(kind.to_string());
             }
-            Event::Settled { handle, kind, ending, verdict, by, .. } => {
+            TaskEvent::Settled { handle, kind, ending, verdict, by, .. } => {
                 happening.by = Some(by.clone());
                 happening.gate = Some(handle.clone());
                 happening.kind = Some(kind.to_string());
                 happening.ending = Some(ending.clone());
                 happening.verdict = verdict.map(|v| v.to_string());
             }
-            Event::Released { by, reason, .. }
-            | Event::Closed { by, reason }
-            | Event::Reopened { by, reason }
-            | Event::Failed { by, reason }
-            | Event::Blocked { by, reason }
-            | Event::Deleted { by, reason } => {
+            TaskEvent::Released { by, reason, .. }
+            | TaskEvent::Closed { by, reason }
+            | TaskEvent::Reopened { by, reason }
+            | TaskEvent::Failed { by, reason }
+            | TaskEvent::Blocked { by, reason }
+            | TaskEvent::Deleted { by, reason } => {
                 happening.by = Some(by.clone());
                 happening.reason = Some(reason.clone()).filter(|r| !r.is_empty());
             }
@@ -711,15 +733,15 @@ impl Happening {
     }
 }
 
-impl Message {
+impl MessageJson {
     /// Converts a message to its wire form.
-    pub fn of(message: &CoreMessage, time: Clock<'_>) -> Self {
+    pub fn of(message: &CoreMessage, time: TimeFormatter<'_>) -> Self {
         Self {
             id: message.id.to_string(),
             handle: message.handle.clone(),
             to: message.to.clone(),
             from: message.from.clone(),
-            from_role: name(&message.from_role),
+            from_role: serde_name(&message.from_role),
             text: message.text.clone(),
             sent_at: time(message.sent_at),
             read_at: message.read_at.map(time),
@@ -727,9 +749,9 @@ impl Message {
     }
 }
 
-impl Token {
+impl TokenJson {
     /// Converts a credential to its wire form; with the secret only where it was just made.
-    pub fn of(token: &CoreToken, secret: Option<String>, time: Clock<'_>) -> Self {
+    pub fn of(token: &CoreToken, secret: Option<String>, time: TimeFormatter<'_>) -> Self {
         Self {
             handle: token.handle.clone(),
             role: token.role.as_str().into(),
@@ -747,18 +769,18 @@ impl Token {
 
 impl AuditEntry {
     /// Converts an entry to its wire form.
-    pub fn of(entry: &Entry, time: Clock<'_>) -> Self {
+    pub fn of(entry: &ChainEntry, time: TimeFormatter<'_>) -> Self {
         Self {
             seq: entry.seq,
             at: time(entry.at),
             actor: entry.actor.clone(),
-            role: name(&entry.role),
-            proof: name(&entry.proof),
-            level: name(&entry.level),
-            door: name(&entry.door),
+            role: serde_name(&entry.role),
+            proof: serde_name(&entry.proof),
+            level: serde_name(&entry.level),
+            door: serde_name(&entry.door),
             action: entry.action.clone(),
             object: entry.object.clone(),
-            outcome: name(&entry.outcome),
+            outcome: serde_name(&entry.outcome),
             reason: entry.reason.clone(),
             digest: entry.digest.as_ref().map(ToString::to_string),
             answer: None,
@@ -767,7 +789,7 @@ impl AuditEntry {
     }
 
     /// Converts an entry to its wire form, with its answer and the further events in the log.
-    pub fn listed(listed: &ListedEntry, time: Clock<'_>) -> Self {
+    pub fn listed(listed: &ListedEntry, time: TimeFormatter<'_>) -> Self {
         let (answer, also) = (listed.answer.clone(), listed.also.clone());
         Self { answer, also, ..Self::of(&listed.entry, time) }
     }

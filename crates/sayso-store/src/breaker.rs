@@ -16,19 +16,19 @@ const TRIAL_MAX: Duration = Duration::from_secs(15);
 
 /// The circuit breaker: remembers if the database responds. Short-lived commands have none.
 #[derive(Debug, Default)]
-pub(crate) struct Breaker {
+pub(crate) struct CircuitBreaker {
     /// The time until which all callers but the trial fail at once. None while the database responds (closed).
     open_until: Mutex<Option<Instant>>,
 }
 
 /// One use of the database, from start to outcome.
-pub(crate) struct Trial {
+pub(crate) struct BreakerTrial {
     began: Instant,
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Starts one use of the database, or fails if the breaker is open.
-    pub(crate) fn begin(&self, now: Instant) -> Result<Trial> {
+    pub(crate) fn begin(&self, now: Instant) -> Result<BreakerTrial> {
         let mut open_until = self.open_until();
         match *open_until {
             Some(until) if now < until => {
@@ -38,11 +38,11 @@ impl Breaker {
             Some(_) => *open_until = Some(now + TRIAL_MAX),
             None => {}
         }
-        Ok(Trial { began: now })
+        Ok(BreakerTrial { began: now })
     }
 
     /// Records the outcome of one use, and opens or closes the breaker.
-    pub(crate) fn end<T>(&self, trial: &Trial, outcome: &Result<T>, now: Instant) {
+    pub(crate) fn end<T>(&self, trial: &BreakerTrial, outcome: &Result<T>, now: Instant) {
         let mut open_until = self.open_until();
         match outcome {
             Err(Error::Unreachable(_)) => {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn after_a_silence_one_at_a_time_tries_again() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
+        let (breaker, start) = (CircuitBreaker::default(), Instant::now());
         let at = |ms| start + Duration::from_millis(ms);
         let trial = breaker.begin(at(0)).unwrap();
         breaker.end(&trial, &unreachable(), at(8_000));
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_quick_no_and_other_errors_keep_nobody_out() {
-        let (breaker, start) = (Breaker::default(), Instant::now());
+        let (breaker, start) = (CircuitBreaker::default(), Instant::now());
         let trial = breaker.begin(start).unwrap();
         breaker.end(&trial, &unreachable(), start + Duration::from_millis(10));
         assert!(breaker.begin(start).is_ok());

@@ -1,22 +1,22 @@
 //! Query plans of the statements of a transaction (`EXPLAIN`), for tests that assert that no statement scans a table.
 
 use crate::Result;
-use crate::tx::{Arg, Conn, Dialect, Intent, Row, Tx};
+use crate::tx::{DatabaseConnection, SqlArg, SqlDialect, SqlRow, SqlTransaction, TransactionKind};
 
 /// A statement and its query plan, one line for each step.
-pub(crate) type Plan = (String, String);
+pub(crate) type QueryPlan = (String, String);
 
 /// A connection that records the query plan of every statement before it runs it.
-pub(crate) struct Explaining<'a> {
-    pub(crate) conn: &'a mut dyn Conn,
-    pub(crate) plans: Vec<Plan>,
+pub(crate) struct ExplainingConnection<'a> {
+    pub(crate) conn: &'a mut dyn DatabaseConnection,
+    pub(crate) plans: Vec<QueryPlan>,
 }
 
-impl Explaining<'_> {
-    fn explain(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+impl ExplainingConnection<'_> {
+    fn explain(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<()> {
         let (word, column) = match self.dialect() {
-            Dialect::Sqlite => ("EXPLAIN QUERY PLAN", 3),
-            Dialect::Postgres => ("EXPLAIN", 0),
+            SqlDialect::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            SqlDialect::Postgres => ("EXPLAIN", 0),
         };
         let rows = self.conn.query(&format!("{word} {sql}"), args)?;
         let steps: Vec<_> = rows.iter().map(|row| row.text(column)).collect();
@@ -25,17 +25,17 @@ impl Explaining<'_> {
     }
 }
 
-impl Tx for Explaining<'_> {
-    fn dialect(&self) -> Dialect {
+impl SqlTransaction for ExplainingConnection<'_> {
+    fn dialect(&self) -> SqlDialect {
         self.conn.dialect()
     }
 
-    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+    fn exec(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<u64> {
         self.explain(sql, args)?;
         self.conn.exec(sql, args)
     }
 
-    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+    fn query(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Vec<SqlRow>> {
         self.explain(sql, args)?;
         self.conn.query(sql, args)
     }
@@ -45,8 +45,8 @@ impl Tx for Explaining<'_> {
     }
 }
 
-impl Conn for Explaining<'_> {
-    fn begin(&mut self, intent: Intent) -> Result<()> {
+impl DatabaseConnection for ExplainingConnection<'_> {
+    fn begin(&mut self, intent: TransactionKind) -> Result<()> {
         self.conn.begin(intent)
     }
 

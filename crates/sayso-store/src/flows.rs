@@ -1,13 +1,15 @@
 //! Queries and writes of flows, as lists show them.
 
-use crate::query::Query;
+use crate::query::SelectBuilder;
 use crate::read::json;
-use crate::tx::{Dialect, args};
-use crate::{FlowFilter, Page, Read, ReadyFilter, Result, ViewCells, Write};
+use crate::tx::{SqlDialect, args};
+use crate::{
+    FlowFilter, ListPage, ReadTransaction, ReadyFilter, Result, ViewCells, WriteTransaction,
+};
 use sayso_core::flow::Flow;
 use sayso_core::{FlowId, SpaceId};
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the view of a flow, with its version.
     pub fn flow_view(&mut self, id: FlowId) -> Result<Option<(Flow, u64)>> {
         let sql = "SELECT body, version FROM flows WHERE id = ?1";
@@ -16,10 +18,11 @@ impl Read<'_> {
     }
 
     /// Returns one page of flows, newest first.
-    pub fn flows(&mut self, space: SpaceId, filter: &FlowFilter) -> Result<Page<Flow>> {
+    pub fn flows(&mut self, space: SpaceId, filter: &FlowFilter) -> Result<ListPage<Flow>> {
         let space = space.to_string();
         let after = filter.after.map(|flow| flow.to_string());
-        let mut query = Query::new("SELECT body FROM flows WHERE space = ?1", args![&space]);
+        let mut query =
+            SelectBuilder::new("SELECT body FROM flows WHERE space = ?1", args![&space]);
         if let Some(workflow) = &filter.workflow {
             query.and("workflow = ?", workflow.into());
         }
@@ -34,20 +37,20 @@ impl Read<'_> {
         }
         let rows = query.run(self.conn, " ORDER BY started_at DESC, id DESC", filter.limit)?;
         let flows = rows.iter().map(|row| json(row.text(0))).collect::<Result<_>>()?;
-        Ok(Page::of(flows, filter.limit))
+        Ok(ListPage::of(flows, filter.limit))
     }
 
     /// Returns one page of flows that are ready to advance, oldest first: their gate has ended. Stuck flows are left
     /// out, so that they do not block the page for others.
-    pub fn ready_flows(&mut self, space: SpaceId, filter: &ReadyFilter) -> Result<Page<Flow>> {
+    pub fn ready_flows(&mut self, space: SpaceId, filter: &ReadyFilter) -> Result<ListPage<Flow>> {
         let space = space.to_string();
         let after = filter.after.map(|flow| flow.to_string());
         let sql = "SELECT f.body FROM flows f LEFT JOIN gates g ON g.id = f.gate \
                    WHERE f.space = ?1 AND f.is_over = 0 AND (f.gate IS NULL OR g.state <> 'open')";
-        let mut query = Query::new(sql, args![&space]);
+        let mut query = SelectBuilder::new(sql, args![&space]);
         let why_stuck = match self.conn.dialect() {
-            Dialect::Sqlite => "json_extract(f.body, '$.stuck.why')",
-            Dialect::Postgres => "f.body::json #>> '{stuck,why}'",
+            SqlDialect::Sqlite => "json_extract(f.body, '$.stuck.why')",
+            SqlDialect::Postgres => "f.body::json #>> '{stuck,why}'",
         };
         // A gate that has ended since is a reason to advance, even if the flow was stuck before.
         query.plain(&match filter.stuck {
@@ -63,7 +66,7 @@ impl Read<'_> {
         }
         let rows = query.run(self.conn, " ORDER BY f.started_at, f.id", filter.limit)?;
         let flows = rows.iter().map(|row| json(row.text(0))).collect::<Result<_>>()?;
-        Ok(Page::of(flows, filter.limit))
+        Ok(ListPage::of(flows, filter.limit))
     }
 
     /// Returns the flows whose handle begins with `name`, with their handles; at most eight.
@@ -73,12 +76,12 @@ impl Read<'_> {
                    ORDER BY handle LIMIT 8";
         let rows = self.conn.query(sql, args![&space, name, &end])?;
         let found =
-            |row: &crate::tx::Row| Ok((crate::read::id(row.text(0))?, row.text(1).to_owned()));
+            |row: &crate::tx::SqlRow| Ok((crate::read::id(row.text(0))?, row.text(1).to_owned()));
         rows.iter().map(found).collect()
     }
 }
 
-impl Write<'_> {
+impl WriteTransaction<'_> {
     /// Writes the view of a flow.
     pub fn put_flow(&mut self, flow: &Flow, version: u64) -> Result<()> {
         let sql = "INSERT INTO flows (id, space, handle, workflow, standing, is_over, gate, held_until, \

@@ -5,52 +5,55 @@
 //! deliveries, outbox and audit entry are committed together or not at all; a *watch* only shortens the wait for a
 //! change that is a row anyway.
 
-mod behind;
+mod atomic_create;
 mod breaker;
-mod draft;
+mod cte_merge;
+mod dependents;
 mod error;
 mod explain;
-mod figures;
 mod flows;
-mod foresight;
+mod group_commit;
+mod idempotency;
 mod inbox;
-mod merge;
+mod location;
 mod outbox;
 mod page;
 mod passkeys;
 mod people;
-mod pipe;
-mod place;
+mod pipeline;
 mod postgres;
+mod prefetch;
 mod probe;
 mod query;
 mod read;
 mod read_tasks;
-mod replies;
 mod rows;
 mod schema;
 mod settings;
 mod sqlite;
+mod stats;
 mod store;
 mod tls;
 mod tx;
 mod watch;
 mod write;
-mod writer;
 
 pub use error::{Error, Result};
-pub use figures::{WaitingGates, WaitingNotices};
-pub use foresight::Foresight;
-pub use outbox::{Notice, Told, UnderWay};
-pub use page::{FlowFilter, GateFilter, Page, ReadyFilter, TaskFilter, TaskRow};
-pub use passkeys::{Ceremony, Passkey};
-pub use people::{Guesses, Invitation, Known};
-pub use place::Place;
-pub use read::{AuditRow, Credential, EventRow, Found, GateRows, Read, Space, Token, ViewRow};
-pub use replies::{Reply, ReplyKey};
+pub use idempotency::{ResponseKey, StoredResponse};
+pub use location::StoreLocation;
+pub use outbox::{NoticeRecord, OutboxNotice, PendingNotice};
+pub use page::{FlowFilter, GateFilter, ListPage, ReadyFilter, TaskFilter, TaskRow};
+pub use passkeys::{ChallengeRow, PasskeyRow};
+pub use people::{FailedLogins, InvitationRow, SpaceMember};
+pub use prefetch::PrefetchPlan;
+pub use read::{
+    AuditRow, CredentialRecord, EventRow, GateRows, NameMatch, ReadTransaction, SpaceRow, TokenRow,
+    ViewRow,
+};
 pub use rows::{ViewCells, ViewTable};
 pub use schema::{CHECKSUMMED, VERSION};
-pub use settings::{RequestRow, Setting, SettingRows, Tally};
+pub use settings::{RequestCounts, RequestRow, SettingRows, StoredSetting};
+pub use stats::{WaitingGates, WaitingNotices};
 pub use store::Store;
-pub use watch::{Topic, Watch};
-pub use write::{Delivery, Handles, Write};
+pub use watch::{CommitWatch, WatchTopic};
+pub use write::{DeliveryRow, HandleTable, WriteTransaction};

@@ -2,15 +2,15 @@
 //! settled.
 
 use crate::Result;
-use crate::query::Query;
-use crate::read::{Read, rows_max};
-use crate::tx::{Dialect, Row, args};
-use crate::write::Write;
+use crate::query::SelectBuilder;
+use crate::read::{ReadTransaction, rows_max};
+use crate::tx::{SqlDialect, SqlRow, args};
+use crate::write::WriteTransaction;
 use sayso_core::{SpaceId, Timestamp};
 
 /// A message to send to a person or a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct OutboxNotice {
     /// The dedup key: equal for the same occasion, so that it is sent once.
     pub id: String,
     pub space: SpaceId,
@@ -23,8 +23,8 @@ pub struct Notice {
 
 /// A notice that is not settled yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnderWay {
-    pub notice: Notice,
+pub struct PendingNotice {
+    pub notice: OutboxNotice,
     /// The time from which it may be claimed.
     pub due_at: Timestamp,
     /// The error of the last attempt.
@@ -33,9 +33,9 @@ pub struct UnderWay {
 
 /// A notice, settled or not. One that was settled with an error was not sent: it was not needed any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct NoticeRecord {
     /// The notice as it was last read.
-    pub under_way: UnderWay,
+    pub under_way: PendingNotice,
     /// The time at which it was settled.
     pub settled_at: Option<Timestamp>,
 }
@@ -45,14 +45,14 @@ const GATE_ID_CHARS: usize = 26;
 
 const COLUMNS: &str = "id, space, channel, body, attempts, due_at, error";
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the unsettled notices of a space on channels with this prefix, oldest first.
     pub fn notices_under_way(
         &mut self,
         space: SpaceId,
         channels: &str,
         limit: usize,
-    ) -> Result<Vec<UnderWay>> {
+    ) -> Result<Vec<PendingNotice>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL AND space = ?1 \
              AND channel LIKE ?2 ORDER BY due_at, id LIMIT ?3"
@@ -63,7 +63,7 @@ impl Read<'_> {
     }
 
     /// Returns one notice, if it is not settled.
-    pub fn notice_under_way(&mut self, id: &str) -> Result<Option<UnderWay>> {
+    pub fn notice_under_way(&mut self, id: &str) -> Result<Option<PendingNotice>> {
         let sql = format!("SELECT {COLUMNS} FROM outbox WHERE id = ?1 AND settled_at IS NULL");
         self.one(&sql, args![id])?.as_ref().map(under_way).transpose()
     }
@@ -75,7 +75,7 @@ impl Read<'_> {
         }
         let space = space.to_string();
         let sql = "SELECT due_at FROM outbox WHERE settled_at IS NULL";
-        let mut query = Query::new(sql, args![]);
+        let mut query = SelectBuilder::new(sql, args![]);
         query.and("space = ?", (&space).into());
         query.any("channel", channels);
         let rows = query.run(self.conn, " ORDER BY due_at, id", 1)?;
@@ -84,7 +84,11 @@ impl Read<'_> {
 
     /// Returns the unsettled notices for people, those due first before the others. Channels that are not for people
     /// have an `@` in their names.
-    pub fn notices_to_people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<UnderWay>> {
+    pub fn notices_to_people(
+        &mut self,
+        space: SpaceId,
+        limit: usize,
+    ) -> Result<Vec<PendingNotice>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL AND space = ?1 \
              AND channel NOT LIKE '%@%' ORDER BY due_at, id LIMIT ?2"
@@ -94,19 +98,19 @@ impl Read<'_> {
     }
 
     /// Returns all notices whose ID has this prefix, settled or not.
-    pub fn notices_under(&mut self, beginning: &str, limit: usize) -> Result<Vec<Told>> {
+    pub fn notices_under(&mut self, beginning: &str, limit: usize) -> Result<Vec<NoticeRecord>> {
         let (sql, [from, to]) = under(beginning);
         let rows = self.conn.query(&sql, args![&from, &to, rows_max(limit)])?;
-        let told = |row: &Row| {
+        let told = |row: &SqlRow| {
             let settled_at = row.maybe_int(7).map(Timestamp::from_micros);
-            Ok(Told { under_way: under_way(row)?, settled_at })
+            Ok(NoticeRecord { under_way: under_way(row)?, settled_at })
         };
         rows.iter().map(told).collect()
     }
 
-    pub(crate) fn notices_under_early(&mut self, beginning: &str, limit: usize) -> Result<()> {
+    pub(crate) fn prefetch_notices_under(&mut self, beginning: &str, limit: usize) -> Result<()> {
         let (sql, [from, to]) = under(beginning);
-        self.conn.ask_early(&[beginning], &sql, args![&from, &to, rows_max(limit)])
+        self.conn.prefetch(&[beginning], &sql, args![&from, &to, rows_max(limit)])
     }
 }
 
@@ -124,12 +128,12 @@ fn beginning(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
 
-impl Write<'_> {
+impl WriteTransaction<'_> {
     /// Adds a notice. The same ID is added once.
-    pub fn add_notice(&mut self, notice: &Notice, due_at: Timestamp) -> Result<()> {
+    pub fn add_notice(&mut self, notice: &OutboxNotice, due_at: Timestamp) -> Result<()> {
         let sql = "INSERT INTO outbox (id, space, channel, body, due_at, attempts) \
                    VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT (id) DO NOTHING";
-        let Notice { id, space, channel, body, .. } = notice;
+        let OutboxNotice { id, space, channel, body, .. } = notice;
         let space = space.to_string();
         let args = args![id, &space, channel, body, due_at.as_micros()];
         self.exec_about(&[beginning(id)], sql, args)
@@ -144,20 +148,20 @@ impl Write<'_> {
         now: Timestamp,
         lease_until: Timestamp,
         limit: usize,
-    ) -> Result<Vec<Notice>> {
+    ) -> Result<Vec<OutboxNotice>> {
         if channels.is_empty() {
             return Ok(vec![]);
         }
         let sql = format!("SELECT {COLUMNS} FROM outbox WHERE settled_at IS NULL");
         let space = space.to_string();
-        let mut query = Query::new(&sql, args![]);
+        let mut query = SelectBuilder::new(&sql, args![]);
         query.and("due_at <= ?", now.as_micros().into());
         query.and("space = ?", (&space).into());
         query.any("channel", channels);
         let order = match self.read.conn.dialect() {
-            Dialect::Sqlite => " ORDER BY due_at, id",
+            SqlDialect::Sqlite => " ORDER BY due_at, id",
             // Several senders take different notices instead of waiting for each other.
-            Dialect::Postgres => " ORDER BY due_at, id FOR UPDATE SKIP LOCKED",
+            SqlDialect::Postgres => " ORDER BY due_at, id FOR UPDATE SKIP LOCKED",
         };
         let rows = query.run(self.read.conn, order, limit)?;
         let mut taken = vec![];
@@ -227,8 +231,8 @@ impl Write<'_> {
     }
 }
 
-fn under_way(row: &Row) -> Result<UnderWay> {
-    let notice = Notice {
+fn under_way(row: &SqlRow) -> Result<PendingNotice> {
+    let notice = OutboxNotice {
         id: row.text(0).into(),
         space: crate::read::id(row.text(1))?,
         channel: row.text(2).into(),
@@ -236,5 +240,5 @@ fn under_way(row: &Row) -> Result<UnderWay> {
         attempts: row.int(4) as u32,
     };
     let (due_at, error) = (Timestamp::from_micros(row.int(5)), row.maybe_text(6));
-    Ok(UnderWay { notice, due_at, error: error.map(str::to_owned) })
+    Ok(PendingNotice { notice, due_at, error: error.map(str::to_owned) })
 }

@@ -1,18 +1,18 @@
 //! Filters and pagination. Every list has a limit and continues after the last item of the page before.
 
-use sayso_core::task::{Status, Task};
-use sayso_core::{FlowId, GateId, Kind, TaskId, Timestamp};
+use sayso_core::task::{Task, TaskStatus};
+use sayso_core::{FlowId, GateId, GateKind, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     pub items: Vec<T>,
     /// True if more items follow.
     pub more: bool,
 }
 
-impl<T> Page<T> {
+impl<T> ListPage<T> {
     /// Builds a page of rows that were read with one more than `limit`.
     pub(crate) fn of(mut items: Vec<T>, limit: usize) -> Self {
         let more = items.len() > limit;
@@ -27,7 +27,7 @@ pub struct GateFilter {
     /// Lists gates that ended, newest first, instead of open ones.
     pub ended: bool,
     /// Only these kinds; empty means all.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<GateKind>,
     /// Only gates of this asker.
     pub asker: Option<String>,
     /// Only gates of this task, in any state.
@@ -73,13 +73,13 @@ pub struct ReadyFilter {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct TaskFilter {
     /// Only tasks in one of these states; empty means all open ones.
-    pub statuses: Vec<Status>,
+    pub statuses: Vec<TaskStatus>,
     /// All tasks in any state except deleted ones.
     pub all: bool,
     /// Only tasks that can be claimed at this time; a task led by a flow cannot.
     pub ready_at: Option<Timestamp>,
     /// Only tasks that wait for a person; with kinds, only for gates of these.
-    pub awaiting: Option<Vec<Kind>>,
+    pub awaiting: Option<Vec<GateKind>>,
     /// Only tasks that wait for other tasks.
     pub blocked: bool,
     /// Only tasks with this label.

@@ -1,15 +1,15 @@
 //! Passkeys of people (WebAuthn credentials), and the challenges that were issued.
 
 use crate::Result;
-use crate::read::{Read, rows_max};
-use crate::tx::{Row, args};
-use crate::write::Write;
+use crate::read::{ReadTransaction, rows_max};
+use crate::tx::{SqlRow, args};
+use crate::write::WriteTransaction;
 use sayso_core::{SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A person's passkey. Nothing in it is secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passkey {
+pub struct PasskeyRow {
     pub id: String,
     /// The person it belongs to.
     pub name: String,
@@ -23,7 +23,7 @@ pub struct Passkey {
 
 /// A WebAuthn challenge that was issued and can be used once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ceremony {
+pub struct ChallengeRow {
     pub id: String,
     /// The person who is to respond.
     pub name: String,
@@ -35,9 +35,14 @@ pub struct Ceremony {
     pub expires_at: Timestamp,
 }
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the passkeys of a person, oldest first.
-    pub fn passkeys(&mut self, space: SpaceId, name: &str, limit: usize) -> Result<Vec<Passkey>> {
+    pub fn passkeys(
+        &mut self,
+        space: SpaceId,
+        name: &str,
+        limit: usize,
+    ) -> Result<Vec<PasskeyRow>> {
         let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
                    WHERE space = ?1 AND name = ?2 ORDER BY added_at, id LIMIT ?3";
         let rows = self.conn.query(sql, args![&space.to_string(), name, rows_max(limit)])?;
@@ -45,15 +50,15 @@ impl Read<'_> {
     }
 
     /// Returns a passkey, of any person.
-    pub fn passkey(&mut self, space: SpaceId, id: &str) -> Result<Option<Passkey>> {
+    pub fn passkey(&mut self, space: SpaceId, id: &str) -> Result<Option<PasskeyRow>> {
         let sql = "SELECT id, name, label, body, added_at, used_at FROM passkeys \
                    WHERE space = ?1 AND id = ?2";
         Ok(self.one(sql, args![&space.to_string(), id])?.as_ref().map(passkey))
     }
 }
 
-fn passkey(row: &Row) -> Passkey {
-    Passkey {
+fn passkey(row: &SqlRow) -> PasskeyRow {
+    PasskeyRow {
         id: row.text(0).into(),
         name: row.text(1).into(),
         label: row.text(2).into(),
@@ -63,12 +68,12 @@ fn passkey(row: &Row) -> Passkey {
     }
 }
 
-impl Write<'_> {
+impl WriteTransaction<'_> {
     /// Stores a new passkey.
-    pub fn add_passkey(&mut self, space: SpaceId, passkey: &Passkey) -> Result<()> {
+    pub fn add_passkey(&mut self, space: SpaceId, passkey: &PasskeyRow) -> Result<()> {
         let sql = "INSERT INTO passkeys (space, id, name, label, body, added_at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let Passkey { id, name, label, body, added_at, .. } = passkey;
+        let PasskeyRow { id, name, label, body, added_at, .. } = passkey;
         let at = added_at.as_micros();
         self.exec(sql, args![&space.to_string(), id, name, label, body, at])
     }
@@ -95,13 +100,13 @@ impl Write<'_> {
     pub fn begin_ceremony(
         &mut self,
         space: SpaceId,
-        ceremony: &Ceremony,
+        ceremony: &ChallengeRow,
         at: Timestamp,
     ) -> Result<()> {
         self.exec("DELETE FROM ceremonies WHERE expires_at < ?1", args![at.as_micros()])?;
         let sql = "INSERT INTO ceremonies (id, space, name, about, state, expires_at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let Ceremony { id, name, about, state, expires_at } = ceremony;
+        let ChallengeRow { id, name, about, state, expires_at } = ceremony;
         let until = expires_at.as_micros();
         self.exec(sql, args![id, &space.to_string(), name, about, state, until])
     }
@@ -115,7 +120,7 @@ impl Write<'_> {
     }
 
     /// Takes a challenge and deletes it, so that it is used once.
-    pub fn take_ceremony(&mut self, space: SpaceId, id: &str) -> Result<Option<Ceremony>> {
+    pub fn take_ceremony(&mut self, space: SpaceId, id: &str) -> Result<Option<ChallengeRow>> {
         let sql = "SELECT id, name, about, state, expires_at FROM ceremonies \
                    WHERE space = ?1 AND id = ?2";
         let Some(row) = self.one(sql, args![&space.to_string(), id])? else { return Ok(None) };
@@ -124,7 +129,7 @@ impl Write<'_> {
         if self.count(sql, args![id])? == 0 {
             return Ok(None);
         }
-        Ok(Some(Ceremony {
+        Ok(Some(ChallengeRow {
             id: row.text(0).into(),
             name: row.text(1).into(),
             about: row.text(2).into(),

@@ -1,15 +1,15 @@
 //! Remote users of a space: invitation codes, members, and failed login attempts.
 
 use crate::Result;
-use crate::read::{Read, rows_max};
-use crate::tx::{Row, args};
-use crate::write::Write;
+use crate::read::{ReadTransaction, rows_max};
+use crate::tx::{SqlRow, args};
+use crate::write::WriteTransaction;
 use sayso_core::{SpaceId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// An invitation code that lets a person join, once. Only its hash is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invitation {
+pub struct InvitationRow {
     pub hash: String,
     pub space: SpaceId,
     /// The person it is for; none lets them choose a name.
@@ -22,7 +22,7 @@ pub struct Invitation {
 
 /// A person who joined the space.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct SpaceMember {
     pub name: String,
     pub is_admin: bool,
     /// The time at which they first joined.
@@ -31,20 +31,20 @@ pub struct Known {
 
 /// The failed passphrase attempts under one key, and the time until which further ones are refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Guesses {
+pub struct FailedLogins {
     pub failures: u32,
     /// The time at which the next attempt is accepted.
     pub until: Timestamp,
 }
 
-impl Guesses {
+impl FailedLogins {
     /// No failed attempts.
     pub const NONE: Self = Self { failures: 0, until: Timestamp::from_micros(0) };
 }
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the people who joined a space, by name.
-    pub fn people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Known>> {
+    pub fn people(&mut self, space: SpaceId, limit: usize) -> Result<Vec<SpaceMember>> {
         let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 \
                    ORDER BY name LIMIT ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), rows_max(limit)])?;
@@ -52,7 +52,7 @@ impl Read<'_> {
     }
 
     /// One person, if they were let in.
-    pub fn person(&mut self, space: SpaceId, name: &str) -> Result<Option<Known>> {
+    pub fn person(&mut self, space: SpaceId, name: &str) -> Result<Option<SpaceMember>> {
         let sql = "SELECT name, is_admin, joined_at FROM people WHERE space = ?1 AND name = ?2";
         Ok(self.one(sql, args![&space.to_string(), name])?.as_ref().map(known))
     }
@@ -72,14 +72,14 @@ impl Read<'_> {
     }
 
     /// Returns the invitation with this hash.
-    pub fn invitation(&mut self, hash: &str) -> Result<Option<Invitation>> {
+    pub fn invitation(&mut self, hash: &str) -> Result<Option<InvitationRow>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
                    FROM invitations WHERE hash = ?1";
         self.one(sql, args![hash])?.as_ref().map(invitation).transpose()
     }
 
     /// All invitations of a space that are kept.
-    pub fn invitations(&mut self, space: SpaceId) -> Result<Vec<Invitation>> {
+    pub fn invitations(&mut self, space: SpaceId) -> Result<Vec<InvitationRow>> {
         let sql = "SELECT hash, space, name, is_admin, invited_by, expires_at, used_at \
                    FROM invitations WHERE space = ?1";
         self.conn.query(sql, args![&space.to_string()])?.iter().map(invitation).collect()
@@ -96,29 +96,29 @@ impl Read<'_> {
                    UNION SELECT launcher, created_at FROM tokens \
                    WHERE space = ?1 AND name = ?2 AND role = 'human' AND launcher <> ?2";
         let rows = self.conn.query(sql, args![&space.to_string(), name])?;
-        let row = |row: &Row| (row.text(0).to_owned(), Timestamp::from_micros(row.int(1)));
+        let row = |row: &SqlRow| (row.text(0).to_owned(), Timestamp::from_micros(row.int(1)));
         Ok(rows.iter().map(row).collect())
     }
 
     /// Returns the failed attempts under a key. The key names the person and the origin of the attempts.
-    pub fn guesses(&mut self, space: SpaceId, key: &str) -> Result<Guesses> {
+    pub fn guesses(&mut self, space: SpaceId, key: &str) -> Result<FailedLogins> {
         let sql = "SELECT failures, until FROM guesses WHERE space = ?1 AND name = ?2";
         let row = self.one(sql, args![&space.to_string(), key])?;
-        Ok(row.map_or(Guesses::NONE, |row| Guesses {
+        Ok(row.map_or(FailedLogins::NONE, |row| FailedLogins {
             failures: row.int(0) as u32,
             until: Timestamp::from_micros(row.int(1)),
         }))
     }
 }
 
-impl Write<'_> {
+impl WriteTransaction<'_> {
     /// Records that a person joined. An admin stays admin.
-    pub fn put_person(&mut self, space: SpaceId, person: &Known) -> Result<()> {
+    pub fn put_person(&mut self, space: SpaceId, person: &SpaceMember) -> Result<()> {
         let sql = "INSERT INTO people (space, name, is_admin, joined_at) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name) DO UPDATE SET \
                    is_admin = CASE WHEN people.is_admin > excluded.is_admin \
                    THEN people.is_admin ELSE excluded.is_admin END";
-        let Known { name, is_admin, joined_at } = person;
+        let SpaceMember { name, is_admin, joined_at } = person;
         let (is_admin, at) = (i64::from(*is_admin), joined_at.as_micros());
         self.exec(sql, args![&space.to_string(), name, is_admin, at])
     }
@@ -142,10 +142,10 @@ impl Write<'_> {
         Ok(self.count(sql, args![&space, name])? > 0)
     }
 
-    pub fn add_invitation(&mut self, invitation: &Invitation) -> Result<()> {
+    pub fn add_invitation(&mut self, invitation: &InvitationRow) -> Result<()> {
         let sql = "INSERT INTO invitations (hash, space, name, is_admin, invited_by, expires_at) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-        let Invitation { hash, space, name, is_admin, invited_by, expires_at, .. } = invitation;
+        let InvitationRow { hash, space, name, is_admin, invited_by, expires_at, .. } = invitation;
         let space = space.to_string();
         let args = args![
             hash,
@@ -171,7 +171,7 @@ impl Write<'_> {
     }
 
     /// Stores the failed attempts under a key.
-    pub fn put_guesses(&mut self, space: SpaceId, key: &str, guesses: Guesses) -> Result<()> {
+    pub fn put_guesses(&mut self, space: SpaceId, key: &str, guesses: FailedLogins) -> Result<()> {
         let sql = "INSERT INTO guesses (space, name, failures, until) VALUES (?1, ?2, ?3, ?4) \
                    ON CONFLICT (space, name) DO UPDATE SET \
                    failures = excluded.failures, until = excluded.until";
@@ -180,8 +180,8 @@ impl Write<'_> {
     }
 }
 
-fn invitation(row: &Row) -> Result<Invitation> {
-    Ok(Invitation {
+fn invitation(row: &SqlRow) -> Result<InvitationRow> {
+    Ok(InvitationRow {
         hash: row.text(0).into(),
         space: crate::read::id(row.text(1))?,
         name: row.maybe_text(2).map(str::to_owned),
@@ -192,8 +192,8 @@ fn invitation(row: &Row) -> Result<Invitation> {
     })
 }
 
-fn known(row: &Row) -> Known {
-    Known {
+fn known(row: &SqlRow) -> SpaceMember {
+    SpaceMember {
         name: row.text(0).into(),
         is_admin: row.int(1) != 0,
         joined_at: Timestamp::from_micros(row.int(2)),

@@ -1,11 +1,14 @@
 //! PostgreSQL connections: one database for many machines.
 
-use crate::foresight::{About, Early, question};
-use crate::merge::{Merge, merged, reads_none};
-use crate::pipe::{Came, PgError, Pipe, Step, Value};
-use crate::tls::{self, Way};
-use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, check_texts, holds_nul};
-use crate::{Error, Place, Result, schema};
+use crate::cte_merge::{CteMerge, merged, reads_no_table};
+use crate::pipeline::{OwnedValue, PgError, PgPipeline, PipelineResult, PipelineStep};
+use crate::prefetch::{InvalidationScope, PrefetchCache, query_key};
+use crate::tls::{self, ConnectSettings};
+use crate::tx::{
+    DatabaseConnection, SqlArg, SqlCell, SqlDialect, SqlRow, SqlTransaction, TransactionKind,
+    check_texts, holds_nul,
+};
+use crate::{Error, Result, StoreLocation, schema};
 use std::collections::HashMap;
 use std::error::Error as StdError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,14 +35,14 @@ const STATEMENTS_KEPT_MAX: usize = 256;
 /// The NOTIFY channel on which commits are announced.
 pub(crate) const CHANNEL: &str = "sayso";
 
-pub(crate) struct Postgres {
-    pipe: Pipe,
+pub(crate) struct PgConnection {
+    pipe: PgPipeline,
     statements: HashMap<String, Statement>,
     place: String,
     /// Writes of this transaction that are not in the pipe yet.
-    merge: Merge,
+    merge: CteMerge,
     /// Queries of this transaction that were prefetched.
-    early: Early,
+    early: PrefetchCache,
     /// The first error of this transaction; after a failure it is not committed.
     failed: Option<Error>,
     /// True if the connection was lost. The library notices that late, or never.
@@ -49,22 +52,22 @@ pub(crate) struct Postgres {
 }
 
 /// Connects and migrates the schema.
-pub(crate) fn open(url: &str) -> Result<Postgres> {
+pub(crate) fn open(url: &str) -> Result<PgConnection> {
     let mut postgres = connect(url)?;
     schema::migrate(&mut postgres)?;
     Ok(postgres)
 }
 
-fn connect(url: &str) -> Result<Postgres> {
-    let place = Place::Postgres(url.into()).to_string();
+fn connect(url: &str) -> Result<PgConnection> {
+    let place = StoreLocation::Postgres(url.into()).to_string();
     let pipe = within(url, CONNECT_MAX, move |config, tls, place| {
-        let mut pipe = Pipe::connect(config, tls)?;
-        let set = pipe.step(Step::Batch(SESSION.into()));
+        let mut pipe = PgPipeline::connect(config, tls)?;
+        let set = pipe.step(PipelineStep::Batch(SESSION.into()));
         set.map_err(|e| failure(&e, place)).map(|_| pipe)
     })?;
     let (statements, merge, early) = Default::default();
     let (failed, is_lost, commit_before) = (None, false, None);
-    Ok(Postgres { pipe, statements, place, merge, early, failed, is_lost, commit_before })
+    Ok(PgConnection { pipe, statements, place, merge, early, failed, is_lost, commit_before })
 }
 
 /// Opens a plain connection for LISTEN.
@@ -101,14 +104,14 @@ fn within<T: Send + 'static>(
     greet: impl FnOnce(&Config, Option<MakeRustlsConnect>, &str) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     static WAITING: AtomicUsize = AtomicUsize::new(0);
-    let Way { mut config, tls } = tls::way(url)?;
+    let ConnectSettings { mut config, tls } = tls::parse_url(url)?;
     config.connect_timeout(timeout).tcp_user_timeout(SILENCE_MAX).keepalives_idle(SILENCE_MAX);
     config.application_name("sayso");
     if WAITING.load(Ordering::Relaxed) >= WAITING_MAX {
         return Err(silent(format!("{WAITING_MAX} others wait for it already")));
     }
     let (sender, receiver) = channel();
-    let place = Place::Postgres(url.into()).to_string();
+    let place = StoreLocation::Postgres(url.into()).to_string();
     WAITING.fetch_add(1, Ordering::Relaxed);
     let waiting = std::thread::Builder::new().name("sayso-connect".into()).spawn(move || {
         // The caller may have timed out.
@@ -197,7 +200,7 @@ fn numbered(sql: &str) -> String {
     sql.replace('?', "$")
 }
 
-impl Postgres {
+impl PgConnection {
     fn statement(&mut self, sql: &str) -> Result<Statement> {
         self.statement_of(sql, || numbered(sql))
     }
@@ -216,23 +219,23 @@ impl Postgres {
         Ok(prepared)
     }
 
-    fn exec_step(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Step> {
+    fn exec_step(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<PipelineStep> {
         check_texts(args)?;
-        Ok(Step::Exec(self.statement(sql)?, Value::all(args)))
+        Ok(PipelineStep::Exec(self.statement(sql)?, OwnedValue::all(args)))
     }
 
     /// Queues a write until the next round trip, merged with its neighbours if possible.
-    fn keep_write(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    fn enqueue_write(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<()> {
         check_texts(args)?;
-        if reads_none(sql) {
-            self.merge.push(sql, Value::all(args));
+        if reads_no_table(sql) {
+            self.merge.push(sql, OwnedValue::all(args));
             return self.flush();
         }
         if !self.merge.takes(sql) {
             self.flush()?;
         }
         if self.merge.takes(sql) {
-            self.merge.push(sql, Value::all(args));
+            self.merge.push(sql, OwnedValue::all(args));
             return Ok(());
         }
         let step = self.exec_step(sql, args)?;
@@ -246,41 +249,41 @@ impl Postgres {
         }
         let (name, sqls, values) = self.merge.take();
         let statement = self.statement_of(&name, || numbered(&merged(&sqls)))?;
-        self.keep(Step::Exec(statement, values))
+        self.keep(PipelineStep::Exec(statement, values))
     }
 
-    fn keep(&mut self, step: Step) -> Result<()> {
-        match self.pipe.keep(step) {
+    fn keep(&mut self, step: PipelineStep) -> Result<()> {
+        match self.pipe.enqueue(step) {
             true => self.send().map(drop),
             false => Ok(()),
         }
     }
 
-    fn step(&mut self, step: Step) -> Result<Came> {
+    fn step(&mut self, step: PipelineStep) -> Result<PipelineResult> {
         self.flush()?;
-        self.pipe.keep(step);
+        self.pipe.enqueue(step);
         Ok(self.send()?.unwrap_or_default())
     }
 
     /// Sends the queue and returns the result of its last step. Prefetched queries have their results then.
-    fn send(&mut self) -> Result<Option<Came>> {
+    fn send(&mut self) -> Result<Option<PipelineResult>> {
         let came = self.pipe.send().map_err(|e| failure(&e, &self.place))?;
         let mut last = None;
         for (question, came) in came {
             if let Some(question) = &question {
-                self.early.came(question, came.rows.iter().map(row).collect());
+                self.early.fill(question, came.rows.iter().map(row).collect());
             }
             last = Some(came);
         }
         Ok(last)
     }
 
-    fn rows(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+    fn rows(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Vec<SqlRow>> {
         // No row holds a text with NUL, so none matches; the server would reject the query.
         if holds_nul(args) {
             return Ok(vec![]);
         }
-        let question = question(sql, args);
+        let question = query_key(sql, args);
         if self.early.has(&question) {
             if self.early.answer(&question).is_none() {
                 self.flush()?;
@@ -290,18 +293,18 @@ impl Postgres {
                 return Ok(rows);
             }
         }
-        let step = Step::Query(self.statement(sql)?, Value::all(args));
+        let step = PipelineStep::Query(self.statement(sql)?, OwnedValue::all(args));
         Ok(self.step(step)?.rows.iter().map(row).collect())
     }
 
-    fn ask_ahead(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        let question = question(sql, args);
+    fn prefetch_query(&mut self, about: &[&str], sql: &str, args: &[SqlArg<'_>]) -> Result<()> {
+        let question = query_key(sql, args);
         if holds_nul(args) || !self.early.note(&question, about) {
             return Ok(());
         }
         self.flush()?;
-        let step = Step::Query(self.statement(sql)?, Value::all(args));
-        match self.pipe.keep_for(step, question) {
+        let step = PipelineStep::Query(self.statement(sql)?, OwnedValue::all(args));
+        match self.pipe.enqueue_prefetch(step, question) {
             true => self.send().map(drop),
             false => Ok(()),
         }
@@ -316,10 +319,11 @@ impl Postgres {
     }
 }
 
-impl schema::Versioned for Postgres {
+impl schema::SchemaVersioned for PgConnection {
     fn version(&mut self) -> Result<i64> {
         let sql = "SELECT version FROM sayso.schema";
-        let found = self.pipe.prepare(sql).and_then(|s| self.pipe.step(Step::Query(s, vec![])));
+        let found =
+            self.pipe.prepare(sql).and_then(|s| self.pipe.step(PipelineStep::Query(s, vec![])));
         match found.map(|came| came.rows) {
             Ok(rows) => Ok(rows.first().map_or(0, |row| row.get(0))),
             Err(e) if e.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(0),
@@ -348,17 +352,17 @@ impl schema::Versioned for Postgres {
     }
 }
 
-impl ToSql for Arg<'_> {
+impl ToSql for SqlArg<'_> {
     fn to_sql(
         &self,
         ty: &Type,
         out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
         match self {
-            Arg::Null => Ok(IsNull::Yes),
-            Arg::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
-            Arg::Int(value) => value.to_sql(ty, out),
-            Arg::Text(value) => value.to_sql(ty, out),
+            SqlArg::Null => Ok(IsNull::Yes),
+            SqlArg::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
+            SqlArg::Int(value) => value.to_sql(ty, out),
+            SqlArg::Text(value) => value.to_sql(ty, out),
         }
     }
 
@@ -369,64 +373,75 @@ impl ToSql for Arg<'_> {
     tokio_postgres::types::to_sql_checked!();
 }
 
-impl std::fmt::Display for Arg<'_> {
+impl std::fmt::Display for SqlArg<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Arg::Null => f.write_str("null"),
-            Arg::Int(value) => value.fmt(f),
-            Arg::Text(value) => value.fmt(f),
+            SqlArg::Null => f.write_str("null"),
+            SqlArg::Int(value) => value.fmt(f),
+            SqlArg::Text(value) => value.fmt(f),
         }
     }
 }
 
-fn row(row: &tokio_postgres::Row) -> Row {
+fn row(row: &tokio_postgres::Row) -> SqlRow {
     let cells = row.columns().iter().enumerate().map(|(at, column)| match *column.type_() {
-        Type::INT8 => row.get::<_, Option<i64>>(at).map_or(Cell::Null, Cell::Int),
-        Type::INT4 => row.get::<_, Option<i32>>(at).map_or(Cell::Null, |v| Cell::Int(v.into())),
-        Type::BOOL => row.get::<_, Option<bool>>(at).map_or(Cell::Null, |v| Cell::Int(v.into())),
-        _ => row.try_get::<_, Option<String>>(at).ok().flatten().map_or(Cell::Null, Cell::Text),
+        Type::INT8 => row.get::<_, Option<i64>>(at).map_or(SqlCell::Null, SqlCell::Int),
+        Type::INT4 => {
+            row.get::<_, Option<i32>>(at).map_or(SqlCell::Null, |v| SqlCell::Int(v.into()))
+        }
+        Type::BOOL => {
+            row.get::<_, Option<bool>>(at).map_or(SqlCell::Null, |v| SqlCell::Int(v.into()))
+        }
+        _ => {
+            row.try_get::<_, Option<String>>(at).ok().flatten().map_or(SqlCell::Null, SqlCell::Text)
+        }
     });
-    Row(cells.collect())
+    SqlRow(cells.collect())
 }
 
-impl Tx for Postgres {
-    fn dialect(&self) -> Dialect {
-        Dialect::Postgres
+impl SqlTransaction for PgConnection {
+    fn dialect(&self) -> SqlDialect {
+        SqlDialect::Postgres
     }
 
-    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+    fn exec(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<u64> {
         self.early.forget();
         let result = self.exec_step(sql, args).and_then(|step| self.step(step));
         self.note(result).map(|came| came.count)
     }
 
-    fn ask_early(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        let result = self.ask_ahead(about, sql, args);
+    fn prefetch(&mut self, about: &[&str], sql: &str, args: &[SqlArg<'_>]) -> Result<()> {
+        let result = self.prefetch_query(about, sql, args);
         self.note(result)
     }
 
-    fn later(&mut self, about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        self.early.doubt(about);
-        let result = self.keep_write(sql, args);
+    fn exec_deferred(
+        &mut self,
+        about: InvalidationScope<'_>,
+        sql: &str,
+        args: &[SqlArg<'_>],
+    ) -> Result<()> {
+        self.early.invalidate(about);
+        let result = self.enqueue_write(sql, args);
         self.note(result)
     }
 
-    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+    fn query(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Vec<SqlRow>> {
         let result = self.rows(sql, args);
         self.note(result)
     }
 
     fn batch(&mut self, sql: &str) -> Result<()> {
         self.early.forget();
-        let result = self.step(Step::Batch(sql.into()));
+        let result = self.step(PipelineStep::Batch(sql.into()));
         self.note(result).map(drop)
     }
 }
 
-impl Conn for Postgres {
+impl DatabaseConnection for PgConnection {
     /// Begins a transaction: reads use one snapshot; writes read committed rows once they hold the lock of the space.
     /// The statement is sent with the next one.
-    fn begin(&mut self, intent: Intent) -> Result<()> {
+    fn begin(&mut self, intent: TransactionKind) -> Result<()> {
         self.early.forget();
         self.commit_before = None;
         (self.failed, self.is_lost) = (None, self.is_lost || self.has_hung_up());
@@ -434,12 +449,12 @@ impl Conn for Postgres {
             return Err(silent("the connection was lost"));
         }
         let begin = match intent {
-            Intent::Look => return Ok(()),
-            Intent::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-            Intent::Write => "BEGIN",
-            Intent::Note => "BEGIN; SET LOCAL synchronous_commit TO off",
+            TransactionKind::Autocommit => return Ok(()),
+            TransactionKind::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            TransactionKind::Write => "BEGIN",
+            TransactionKind::RelaxedWrite => "BEGIN; SET LOCAL synchronous_commit TO off",
         };
-        let result = self.keep(Step::Batch(begin.into()));
+        let result = self.keep(PipelineStep::Batch(begin.into()));
         self.note(result)
     }
 
@@ -473,7 +488,7 @@ impl Conn for Postgres {
         }
     }
 
-    fn hurry(&mut self) -> Result<()> {
+    fn shorten_timeouts(&mut self) -> Result<()> {
         self.pipe.limit_exchanges(SERVER_EXCHANGE_MAX);
         self.batch(SERVER_SESSION)
     }
@@ -483,13 +498,13 @@ impl Conn for Postgres {
     }
 }
 
-impl Postgres {
+impl PgConnection {
     /// Sends the queue and the commit. If the connection breaks after that, the outcome is unknown: the server may
     /// have committed or not.
     fn commit_checked(&mut self) -> Result<()> {
         self.early.forget();
         let result = self.flush().and_then(|()| {
-            self.pipe.keep(Step::Batch(checked_commit(self.commit_before)));
+            self.pipe.enqueue(PipelineStep::Batch(checked_commit(self.commit_before)));
             self.send().map(drop).map_err(|error| match error {
                 Error::Unreachable(why) => Error::OutcomeUnknown(why),
                 error => error,
@@ -504,7 +519,7 @@ impl Postgres {
 
     /// True if the server closed the connection while it was idle.
     fn has_hung_up(&mut self) -> bool {
-        self.pipe.listen();
+        self.pipe.read_pending();
         self.pipe.is_closed()
     }
 }

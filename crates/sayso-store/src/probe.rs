@@ -1,7 +1,7 @@
 //! Readiness probe: a small write that changes nothing. A successful read proves little: with a full disk, a
 //! read-only file or a lock that is never released, reads still work.
 
-use crate::tx::Conn;
+use crate::tx::DatabaseConnection;
 use crate::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -14,7 +14,7 @@ const LOCK_MAX: Duration = Duration::from_secs(2);
 const ROOM_BYTES_MIN: u64 = 1024 * 1024;
 
 /// Writes the schema version over itself, on PostgreSQL.
-pub(crate) fn touch(conn: &mut dyn Conn) -> Result<()> {
+pub(crate) fn touch(conn: &mut dyn DatabaseConnection) -> Result<()> {
     match conn.exec("UPDATE sayso.schema SET version = version", &[])? {
         0 => Err(Error::Other("the schema has no number".into())),
         _ => Ok(()),
@@ -23,7 +23,7 @@ pub(crate) fn touch(conn: &mut dyn Conn) -> Result<()> {
 
 /// Takes the turn of a space as each write does, on PostgreSQL, within a limit: a lock that is never given back leaves
 /// the number of the schema free. It is rolled back by the caller.
-pub(crate) fn take_turn(conn: &mut dyn Conn) -> Result<()> {
+pub(crate) fn take_turn(conn: &mut dyn DatabaseConnection) -> Result<()> {
     let limit = format!("SET LOCAL lock_timeout TO '{}s'", LOCK_MAX.as_secs());
     conn.exec(&limit, &[])?;
     let taken = conn.query("SELECT seq FROM sayso.spaces ORDER BY id LIMIT 1 FOR UPDATE", &[]);

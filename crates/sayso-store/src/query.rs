@@ -2,16 +2,16 @@
 
 use crate::Result;
 use crate::read::rows_max;
-use crate::tx::{Arg, Conn, Row};
+use crate::tx::{DatabaseConnection, SqlArg, SqlRow};
 
 /// A SELECT statement under construction.
-pub(crate) struct Query<'a> {
+pub(crate) struct SelectBuilder<'a> {
     sql: String,
-    args: Vec<Arg<'a>>,
+    args: Vec<SqlArg<'a>>,
 }
 
-impl<'a> Query<'a> {
-    pub(crate) fn new(sql: &str, args: &[Arg<'a>]) -> Self {
+impl<'a> SelectBuilder<'a> {
+    pub(crate) fn new(sql: &str, args: &[SqlArg<'a>]) -> Self {
         Self { sql: sql.into(), args: args.to_vec() }
     }
 
@@ -21,14 +21,14 @@ impl<'a> Query<'a> {
     }
 
     /// Adds a condition in which every `?` stands for the same value.
-    pub(crate) fn and(&mut self, condition: &str, arg: Arg<'a>) {
+    pub(crate) fn and(&mut self, condition: &str, arg: SqlArg<'a>) {
         self.args.push(arg);
         let number = format!("?{}", self.args.len());
         self.plain(&condition.replace('?', &number));
     }
 
     /// Adds a condition with two values, in order.
-    pub(crate) fn beyond(&mut self, condition: &str, values: [Arg<'a>; 2]) {
+    pub(crate) fn beyond(&mut self, condition: &str, values: [SqlArg<'a>; 2]) {
         let mut condition = condition.to_owned();
         for value in values {
             self.args.push(value);
@@ -53,28 +53,33 @@ impl<'a> Query<'a> {
             return;
         }
         let first = self.args.len() + 1;
-        self.args.extend(values.iter().map(|v| Arg::Text(v)));
+        self.args.extend(values.iter().map(|v| SqlArg::Text(v)));
         let marks: Vec<_> = (first..=self.args.len()).map(|n| format!("?{n}")).collect();
         self.plain(&format!("{column} IN ({})", marks.join(", ")));
     }
 
     /// Runs the query with one row more than `limit`, which shows if more follow.
-    pub(crate) fn run(self, conn: &mut dyn Conn, order: &str, limit: usize) -> Result<Vec<Row>> {
+    pub(crate) fn run(
+        self,
+        conn: &mut dyn DatabaseConnection,
+        order: &str,
+        limit: usize,
+    ) -> Result<Vec<SqlRow>> {
         self.run_behind(conn, order, 0, limit)
     }
 
     /// Runs the query after the first `skip` rows.
     pub(crate) fn run_behind(
         mut self,
-        conn: &mut dyn Conn,
+        conn: &mut dyn DatabaseConnection,
         order: &str,
         skip: usize,
         limit: usize,
-    ) -> Result<Vec<Row>> {
-        self.args.push(Arg::Int(rows_max(limit).saturating_add(1)));
+    ) -> Result<Vec<SqlRow>> {
+        self.args.push(SqlArg::Int(rows_max(limit).saturating_add(1)));
         let mut sql = format!("{}{order} LIMIT ?{}", self.sql, self.args.len());
         if skip > 0 {
-            self.args.push(Arg::Int(rows_max(skip)));
+            self.args.push(SqlArg::Int(rows_max(skip)));
             sql.push_str(&format!(" OFFSET ?{}", self.args.len()));
         }
         conn.query(&sql, &self.args)

@@ -1,34 +1,34 @@
 //! Queries of gates, event streams, runs, messages, tokens and the audit log. Every query has its index.
 
-use crate::page::{GateFilter, Page};
-use crate::query::Query;
-use crate::tx::{Arg, Conn, Dialect, Row, args};
-use crate::write::Handles;
+use crate::page::{GateFilter, ListPage};
+use crate::query::SelectBuilder;
+use crate::tx::{DatabaseConnection, SqlArg, SqlDialect, SqlRow, args};
+use crate::write::HandleTable;
 use crate::{Error, Result};
-use sayso_core::audit::{Head, Sealed};
+use sayso_core::audit::{ChainHead, SealedEntry};
 use sayso_core::gate::Gate;
-use sayso_core::message::Message;
+use sayso_core::message::AgentMessage;
 use sayso_core::run::Run;
-use sayso_core::{Deed, GateId, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
+use sayso_core::{GateId, Permission, Role, RunId, SpaceId, TaskId, Timestamp, TokenId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// A read transaction.
-pub struct Read<'a> {
-    pub(crate) conn: &'a mut dyn Conn,
+pub struct ReadTransaction<'a> {
+    pub(crate) conn: &'a mut dyn DatabaseConnection,
     /// The settings version of a space, cached for this transaction.
     pub(crate) settings: Option<(SpaceId, u64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Space {
+pub struct SpaceRow {
     pub id: SpaceId,
     pub name: String,
     pub created_at: Timestamp,
     pub deleted_at: Option<Timestamp>,
     /// The end of its audit chain.
-    pub head: Head,
+    pub head: ChainHead,
 }
 
 /// One event as it is stored.
@@ -70,18 +70,18 @@ pub struct GateRows {
 }
 
 /// One audit entry as it is stored.
-pub type AuditRow = Sealed;
+pub type AuditRow = SealedEntry;
 
 /// The gate or task that a handle or ID names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Found {
+pub enum NameMatch {
     Gate(GateId),
     Task(TaskId),
 }
 
 /// A credential; its secret is not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token {
+pub struct TokenRow {
     pub id: TokenId,
     pub space: SpaceId,
     pub handle: String,
@@ -103,13 +103,13 @@ pub struct Token {
     pub revoked_at: Option<Timestamp>,
     /// The permissions it is limited to, of those of its role.
     #[serde(default)]
-    pub scopes: Option<BTreeSet<Deed>>,
+    pub scopes: Option<BTreeSet<Permission>>,
 }
 
 /// A credential with its records in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Credential {
-    pub token: Token,
+pub struct CredentialRecord {
+    pub token: TokenRow,
     /// The time until which its holder has unlocked its terminal.
     pub unlocked_until: Option<Timestamp>,
     /// The event of its creation; none if an older version created it.
@@ -150,19 +150,19 @@ const GATE_ROWS: &str = "\
       JOIN events e ON e.stream = ?1 AND e.at = g.ended_at \
       JOIN audit a ON a.space = e.space AND a.seq = e.audit WHERE g.id = ?2 ORDER BY 1, 2";
 
-impl<'a> Read<'a> {
-    pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
+impl<'a> ReadTransaction<'a> {
+    pub(crate) fn new(conn: &'a mut dyn DatabaseConnection) -> Self {
         Self { conn, settings: None }
     }
 
     /// Returns the space with this name.
-    pub fn space(&mut self, name: &str) -> Result<Option<Space>> {
+    pub fn space(&mut self, name: &str) -> Result<Option<SpaceRow>> {
         let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces WHERE name = ?1";
         self.one(sql, args![name])?.map(|row| space(&row)).transpose()
     }
 
     /// Returns all spaces, by name.
-    pub fn spaces(&mut self) -> Result<Vec<Space>> {
+    pub fn spaces(&mut self) -> Result<Vec<SpaceRow>> {
         let sql = "SELECT id, name, created_at, deleted_at, seq, hash FROM spaces ORDER BY name";
         self.conn.query(sql, &[])?.iter().map(space).collect()
     }
@@ -200,11 +200,11 @@ impl<'a> Read<'a> {
         Ok(row.map(|row| row.text(0).to_owned()))
     }
 
-    pub(crate) fn events_early(&mut self, stream: &str) -> Result<()> {
-        self.conn.ask_early(&[stream], EVENTS, args![stream])
+    pub(crate) fn prefetch_events(&mut self, stream: &str) -> Result<()> {
+        self.conn.prefetch(&[stream], EVENTS, args![stream])
     }
 
-    /// Returns the events of a gate's stream and its view: see [`Read::gate_view`]. One statement reads both, so they
+    /// Returns the events of a gate's stream and its view: see [`ReadTransaction::gate_view`]. One statement reads both, so they
     /// are consistent even outside of a transaction.
     pub fn gate_rows(&mut self, stream: &str, id: GateId) -> Result<GateRows> {
         let rows = self.conn.query(GATE_ROWS, args![stream, &id.to_string()])?;
@@ -219,8 +219,8 @@ impl<'a> Read<'a> {
         Ok(kept)
     }
 
-    pub(crate) fn gate_rows_early(&mut self, stream: &str, id: GateId) -> Result<()> {
-        self.conn.ask_early(&[stream], GATE_ROWS, args![stream, &id.to_string()])
+    pub(crate) fn prefetch_gate_rows(&mut self, stream: &str, id: GateId) -> Result<()> {
+        self.conn.prefetch(&[stream], GATE_ROWS, args![stream, &id.to_string()])
     }
 
     /// Returns events of all streams of a space in key order, after a given one.
@@ -272,9 +272,10 @@ impl<'a> Read<'a> {
     }
 
     /// Returns one page of gates.
-    pub fn gates(&mut self, space: SpaceId, filter: &GateFilter) -> Result<Page<Gate>> {
+    pub fn gates(&mut self, space: SpaceId, filter: &GateFilter) -> Result<ListPage<Gate>> {
         let space = space.to_string();
-        let mut query = Query::new("SELECT body, state FROM gates WHERE space = ?1", args![&space]);
+        let mut query =
+            SelectBuilder::new("SELECT body, state FROM gates WHERE space = ?1", args![&space]);
         let task = filter.task.map(|t| t.to_string());
         let after = filter.after.map(|g| g.to_string());
         let kinds: Vec<_> = filter.kinds.iter().map(|k| k.as_str()).collect();
@@ -306,7 +307,7 @@ impl<'a> Read<'a> {
         }
         let order = format!(" ORDER BY {in_order} {direction}, id {direction}");
         let rows = query.run(self.conn, &order, filter.limit)?;
-        Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, filter.limit))
+        Ok(ListPage::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, filter.limit))
     }
 
     /// Counts the open gates, up to `most`.
@@ -336,13 +337,13 @@ impl<'a> Read<'a> {
         space: SpaceId,
         since: Timestamp,
         limit: usize,
-    ) -> Result<Page<Gate>> {
+    ) -> Result<ListPage<Gate>> {
         let space = space.to_string();
         let sql = "SELECT body, state FROM gates WHERE space = ?1 AND state <> 'open'";
-        let mut query = Query::new(sql, args![&space]);
+        let mut query = SelectBuilder::new(sql, args![&space]);
         query.and("ended_at >= ?", since.as_micros().into());
         let rows = query.run(self.conn, " ORDER BY ended_at DESC, id DESC", limit)?;
-        Ok(Page::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
+        Ok(ListPage::of(rows.iter().map(listed_gate).collect::<Result<_>>()?, limit))
     }
 
     /// Gates of a task whose answers their askers have not been handed, in the order in which they were asked.
@@ -377,7 +378,7 @@ impl<'a> Read<'a> {
 
     /// Finds the gates and tasks with this ID, this handle or a handle with this prefix. Several matches mean that
     /// more characters are needed; the list is cut at eight.
-    pub fn find(&mut self, space: SpaceId, name: &str) -> Result<Vec<(Found, String)>> {
+    pub fn find(&mut self, space: SpaceId, name: &str) -> Result<Vec<(NameMatch, String)>> {
         if name.is_empty() {
             return Ok(vec![]);
         }
@@ -392,11 +393,16 @@ impl<'a> Read<'a> {
         self.find_where(space, "handle >= ?2 AND handle < ?2 || '~'", name)
     }
 
-    fn find_where(&mut self, space: SpaceId, is: &str, name: &str) -> Result<Vec<(Found, String)>> {
+    fn find_where(
+        &mut self,
+        space: SpaceId,
+        is: &str,
+        name: &str,
+    ) -> Result<Vec<(NameMatch, String)>> {
         let is = match self.conn.dialect() {
-            Dialect::Sqlite => is.to_owned(),
+            SqlDialect::Sqlite => is.to_owned(),
             // In a concatenation PostgreSQL cannot infer the type of a bare parameter.
-            Dialect::Postgres => is.replace("?2 ||", "CAST(?2 AS TEXT) ||"),
+            SqlDialect::Postgres => is.replace("?2 ||", "CAST(?2 AS TEXT) ||"),
         };
         let sql = format!(
             "SELECT * FROM (SELECT 'g', id, handle FROM gates WHERE space = ?1 AND {is} \
@@ -409,7 +415,7 @@ impl<'a> Read<'a> {
     }
 
     /// Returns another space that has this ID or handle, for a helpful refusal.
-    pub fn find_elsewhere(&mut self, name: &str) -> Result<Option<String>> {
+    pub fn find_in_other_space(&mut self, name: &str) -> Result<Option<String>> {
         // Handles are unique within a space: one index lookup per space.
         let sql = "SELECT s.name FROM spaces s WHERE \
                      EXISTS (SELECT 1 FROM gates WHERE id = ?1 AND space = s.id) OR \
@@ -424,20 +430,20 @@ impl<'a> Read<'a> {
     /// True if a handle is in use. `table` is one of ours, never a caller's text.
     pub(crate) fn is_taken(
         &mut self,
-        table: Handles,
+        table: HandleTable,
         space: SpaceId,
         handle: &str,
     ) -> Result<bool> {
         Ok(self.one(&table.find(), args![&space.to_string(), handle])?.is_some())
     }
 
-    pub(crate) fn is_taken_early(
+    pub(crate) fn prefetch_is_taken(
         &mut self,
-        table: Handles,
+        table: HandleTable,
         space: SpaceId,
         handle: &str,
     ) -> Result<()> {
-        self.conn.ask_early(&[handle], &table.find(), args![&space.to_string(), handle])
+        self.conn.prefetch(&[handle], &table.find(), args![&space.to_string(), handle])
     }
 
     /// Returns messages, oldest first: those of one recipient or of all, unread or all, after a given one.
@@ -446,12 +452,13 @@ impl<'a> Read<'a> {
         space: SpaceId,
         to: Option<&str>,
         unread: bool,
-        after: Option<&Message>,
+        after: Option<&AgentMessage>,
         limit: usize,
-    ) -> Result<Page<Message>> {
+    ) -> Result<ListPage<AgentMessage>> {
         let space = space.to_string();
         let after = after.map(|message| (message.sent_at.as_micros(), message.id.to_string()));
-        let mut query = Query::new("SELECT body FROM messages WHERE space = ?1", args![&space]);
+        let mut query =
+            SelectBuilder::new("SELECT body FROM messages WHERE space = ?1", args![&space]);
         if let Some(to) = to {
             query.and("recipient = ?", to.into());
         }
@@ -463,11 +470,11 @@ impl<'a> Read<'a> {
         }
         let rows = query.run(self.conn, " ORDER BY sent_at, id", limit)?;
         let messages = rows.iter().map(|r| json(r.text(0))).collect::<Result<_>>()?;
-        Ok(Page::of(messages, limit))
+        Ok(ListPage::of(messages, limit))
     }
 
     /// Returns the message with this handle or ID.
-    pub fn message(&mut self, space: SpaceId, name: &str) -> Result<Option<Message>> {
+    pub fn message(&mut self, space: SpaceId, name: &str) -> Result<Option<AgentMessage>> {
         let sql = "SELECT body FROM messages WHERE space = ?1 AND (handle = ?2 OR id = ?3)";
         let id = name.to_ascii_uppercase();
         let row = self.one(sql, args![&space.to_string(), name, &id])?;
@@ -475,24 +482,24 @@ impl<'a> Read<'a> {
     }
 
     /// Returns the token whose secret has this hash.
-    pub fn token_by_hash(&mut self, hash: &str) -> Result<Option<Token>> {
+    pub fn token_by_hash(&mut self, hash: &str) -> Result<Option<TokenRow>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE hash = ?1");
         self.one(&sql, args![hash])?.map(|row| token(&row)).transpose()
     }
 
     /// Returns the token whose secret has this hash, with its records in the log and the time until which its holder
     /// has unlocked the terminal that `place` and the token name.
-    pub fn credential(&mut self, hash: &str, place: &str) -> Result<Option<Credential>> {
+    pub fn credential(&mut self, hash: &str, place: &str) -> Result<Option<CredentialRecord>> {
         self.one(CREDENTIAL, args![hash, place])?.map(|row| credential(&row)).transpose()
     }
 
     /// Prefetches a credential. Every write of credentials invalidates it.
-    pub fn credential_early(&mut self, hash: &str, place: &str) -> Result<()> {
-        self.conn.ask_early(&[], CREDENTIAL, args![hash, place])
+    pub fn prefetch_credential(&mut self, hash: &str, place: &str) -> Result<()> {
+        self.conn.prefetch(&[], CREDENTIAL, args![hash, place])
     }
 
     /// Returns the audit entries about a token, by its stream or its handle; at most 16.
-    pub fn entries_of_token(&mut self, token: &Token) -> Result<Vec<AuditRow>> {
+    pub fn entries_of_token(&mut self, token: &TokenRow) -> Result<Vec<AuditRow>> {
         let sql = "SELECT seq, prev, hash, body FROM audit WHERE space = ?1 AND (body LIKE ?2 OR body LIKE ?3) \
                    ORDER BY seq LIMIT 16";
         let stream = format!("%\"token/{}\"%", token.id);
@@ -502,7 +509,7 @@ impl<'a> Read<'a> {
     }
 
     /// Returns the token with this handle.
-    pub fn token(&mut self, space: SpaceId, handle: &str) -> Result<Option<Token>> {
+    pub fn token(&mut self, space: SpaceId, handle: &str) -> Result<Option<TokenRow>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND handle = ?2");
         self.one(&sql, args![&space.to_string(), handle])?.map(|row| token(&row)).transpose()
     }
@@ -513,26 +520,26 @@ impl<'a> Read<'a> {
         space: SpaceId,
         after: Option<TokenId>,
         limit: usize,
-    ) -> Result<Page<Token>> {
+    ) -> Result<ListPage<TokenRow>> {
         let (space, after) = (space.to_string(), after.map(|id| id.to_string()));
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1");
-        let mut query = Query::new(&sql, args![&space]);
+        let mut query = SelectBuilder::new(&sql, args![&space]);
         if let Some(after) = &after {
             query.and("id < ?", after.into());
         }
         let rows = query.run(self.conn, " ORDER BY id DESC", limit)?;
-        Ok(Page::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
+        Ok(ListPage::of(rows.iter().map(token).collect::<Result<_>>()?, limit))
     }
 
     /// One token.
-    pub fn token_by_id(&mut self, space: SpaceId, id: TokenId) -> Result<Option<Token>> {
+    pub fn token_by_id(&mut self, space: SpaceId, id: TokenId) -> Result<Option<TokenRow>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND id = ?2");
         let row = self.one(&sql, args![&space.to_string(), &id.to_string()])?;
         row.as_ref().map(token).transpose()
     }
 
     /// The tokens of one holder, the newest first.
-    pub fn tokens_of(&mut self, space: SpaceId, name: &str) -> Result<Vec<Token>> {
+    pub fn tokens_of(&mut self, space: SpaceId, name: &str) -> Result<Vec<TokenRow>> {
         let sql = format!(
             "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND name = ?2 ORDER BY id DESC"
         );
@@ -540,7 +547,7 @@ impl<'a> Read<'a> {
     }
 
     /// The tokens that somebody made for others, the newest first.
-    pub fn tokens_made_by(&mut self, space: SpaceId, launcher: &str) -> Result<Vec<Token>> {
+    pub fn tokens_made_by(&mut self, space: SpaceId, launcher: &str) -> Result<Vec<TokenRow>> {
         let sql = format!(
             "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND launcher = ?2 AND name <> ?2 \
              ORDER BY id DESC"
@@ -554,7 +561,7 @@ impl<'a> Read<'a> {
         space: SpaceId,
         role: Role,
         now: Timestamp,
-    ) -> Result<Vec<Token>> {
+    ) -> Result<Vec<TokenRow>> {
         let sql = format!(
             "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND role = ?2 \
              AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) ORDER BY id DESC"
@@ -575,7 +582,7 @@ impl<'a> Read<'a> {
     }
 
     /// Returns the tokens of a run.
-    pub fn tokens_of_run(&mut self, run: RunId) -> Result<Vec<Token>> {
+    pub fn tokens_of_run(&mut self, run: RunId) -> Result<Vec<TokenRow>> {
         let sql = format!("SELECT {TOKEN_COLUMNS} FROM tokens WHERE run = ?1 ORDER BY id");
         self.conn.query(&sql, args![&run.to_string()])?.iter().map(token).collect()
     }
@@ -639,7 +646,7 @@ impl<'a> Read<'a> {
         rows.iter().map(|row| id(row.text(0))).collect()
     }
 
-    pub(crate) fn one(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Option<Row>> {
+    pub(crate) fn one(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Option<SqlRow>> {
         Ok(self.conn.query(sql, args)?.into_iter().next())
     }
 }
@@ -665,7 +672,7 @@ fn damaged(why: &str) -> Error {
 
 /// Parses a gate from its row and checks it against the state column: a gate that reads as open because of a damaged
 /// character would wait for ever.
-pub(crate) fn listed_gate(row: &Row) -> Result<Gate> {
+pub(crate) fn listed_gate(row: &SqlRow) -> Result<Gate> {
     let gate: Gate = json(row.text(0))?;
     match gate.state() == row.text(1) {
         true => Ok(gate),
@@ -673,17 +680,17 @@ pub(crate) fn listed_gate(row: &Row) -> Result<Gate> {
     }
 }
 
-fn space(row: &Row) -> Result<Space> {
-    Ok(Space {
+fn space(row: &SqlRow) -> Result<SpaceRow> {
+    Ok(SpaceRow {
         id: id(row.text(0))?,
         name: row.text(1).into(),
         created_at: Timestamp::from_micros(row.int(2)),
         deleted_at: row.maybe_int(3).map(Timestamp::from_micros),
-        head: Head { seq: row.int(4) as u64, hash: json(&format!("{:?}", row.text(5)))? },
+        head: ChainHead { seq: row.int(4) as u64, hash: json(&format!("{:?}", row.text(5)))? },
     })
 }
 
-fn event(row: &Row) -> EventRow {
+fn event(row: &SqlRow) -> EventRow {
     EventRow {
         stream: row.text(0).into(),
         version: row.int(1) as u64,
@@ -693,12 +700,12 @@ fn event(row: &Row) -> EventRow {
     }
 }
 
-fn view(row: &Row) -> ViewRow {
+fn view(row: &SqlRow) -> ViewRow {
     ViewRow { version: row.int(1) as u64, body: row.text(4).into() }
 }
 
-fn entry(row: &Row) -> Result<AuditRow> {
-    Ok(Sealed {
+fn entry(row: &SqlRow) -> Result<AuditRow> {
+    Ok(SealedEntry {
         seq: row.int(1) as u64,
         prev: json(&format!("{:?}", row.text(5)))?,
         hash: json(&format!("{:?}", row.text(6)))?,
@@ -706,8 +713,8 @@ fn entry(row: &Row) -> Result<AuditRow> {
     })
 }
 
-fn sealed(row: &Row) -> Result<AuditRow> {
-    Ok(Sealed {
+fn sealed(row: &SqlRow) -> Result<AuditRow> {
+    Ok(SealedEntry {
         seq: row.int(0) as u64,
         prev: json(&format!("{:?}", row.text(1)))?,
         hash: json(&format!("{:?}", row.text(2)))?,
@@ -715,7 +722,7 @@ fn sealed(row: &Row) -> Result<AuditRow> {
     })
 }
 
-fn credential(row: &Row) -> Result<Credential> {
+fn credential(row: &SqlRow) -> Result<CredentialRecord> {
     let token = token(row)?;
     let minted = row.maybe_text(16).map(|body| EventRow {
         stream: format!("token/{}", token.id),
@@ -725,14 +732,14 @@ fn credential(row: &Row) -> Result<Credential> {
         body: body.to_owned(),
     });
     let entry = row.maybe_text(19).map(|body| {
-        Ok::<_, Error>(Sealed {
+        Ok::<_, Error>(SealedEntry {
             seq: row.int(14) as u64,
             prev: json(&format!("{:?}", row.text(17)))?,
             hash: json(&format!("{:?}", row.text(18)))?,
             body: body.to_owned(),
         })
     });
-    Ok(Credential {
+    Ok(CredentialRecord {
         token,
         unlocked_until: row.maybe_int(13).map(Timestamp::from_micros),
         minted,
@@ -741,16 +748,16 @@ fn credential(row: &Row) -> Result<Credential> {
     })
 }
 
-fn found(row: &Row) -> Result<(Found, String)> {
+fn found(row: &SqlRow) -> Result<(NameMatch, String)> {
     let what = match row.text(0) {
-        "g" => Found::Gate(id(row.text(1))?),
-        _ => Found::Task(id(row.text(1))?),
+        "g" => NameMatch::Gate(id(row.text(1))?),
+        _ => NameMatch::Task(id(row.text(1))?),
     };
     Ok((what, row.text(2).into()))
 }
 
-fn token(row: &Row) -> Result<Token> {
-    Ok(Token {
+fn token(row: &SqlRow) -> Result<TokenRow> {
+    Ok(TokenRow {
         id: id(row.text(0))?,
         space: id(row.text(1))?,
         handle: row.text(2).into(),

@@ -1,11 +1,11 @@
 //! Queries of tasks: lists, ready tasks, descendants of an epic, and cycle checks.
 
 use crate::Result;
-use crate::page::{Page, TaskFilter, TaskRow};
-use crate::query::Query;
-use crate::read::{Read, id, json, rows_max};
-use crate::tx::{Row, args};
-use sayso_core::task::{Status, Task};
+use crate::page::{ListPage, TaskFilter, TaskRow};
+use crate::query::SelectBuilder;
+use crate::read::{ReadTransaction, id, json, rows_max};
+use crate::tx::{SqlRow, args};
+use sayso_core::task::{Task, TaskStatus};
 use sayso_core::{SpaceId, TaskId};
 
 const COLUMNS: &str = "SELECT body, blockers, open_children, version, \
@@ -19,7 +19,7 @@ const IS_READY: &str = "workable_at IS NOT NULL AND blockers = 0 AND open_childr
 const IS_FREE: &str =
     "NOT EXISTS (SELECT 1 FROM flows f WHERE f.task = tasks.id AND f.is_over = 0)";
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns a task with its version.
     pub fn task(&mut self, id: TaskId) -> Result<Option<(TaskRow, u64)>> {
         let row = self.one(&format!("{COLUMNS} WHERE id = ?1"), args![&id.to_string()])?;
@@ -27,13 +27,13 @@ impl Read<'_> {
     }
 
     /// Returns one page of tasks, by priority and then by age.
-    pub fn tasks(&mut self, space: SpaceId, filter: &TaskFilter) -> Result<Page<TaskRow>> {
+    pub fn tasks(&mut self, space: SpaceId, filter: &TaskFilter) -> Result<ListPage<TaskRow>> {
         let space = space.to_string();
         let under = filter.under.map(|t| t.to_string());
         let parent = filter.parent.map(|t| t.to_string());
         let after = filter.after.map(|t| t.to_string());
         let statuses: Vec<_> = filter.statuses.iter().map(|s| s.as_str()).collect();
-        let mut query = Query::new(&format!("{COLUMNS} WHERE space = ?1"), args![&space]);
+        let mut query = SelectBuilder::new(&format!("{COLUMNS} WHERE space = ?1"), args![&space]);
         if let Some(under) = &under {
             query.and(UNDER, under.into());
         }
@@ -78,7 +78,7 @@ impl Read<'_> {
             );
         }
         let rows = query.run(self.conn, " ORDER BY priority, created_at, id", filter.limit)?;
-        Ok(Page::of(rows.iter().map(task_row).collect::<Result<_>>()?, filter.limit))
+        Ok(ListPage::of(rows.iter().map(task_row).collect::<Result<_>>()?, filter.limit))
     }
 
     /// Returns the open children of a task.
@@ -96,7 +96,7 @@ impl Read<'_> {
     }
 
     /// True if `task` would depend on itself if it depended on `on`.
-    pub fn would_circle(&mut self, task: TaskId, on: TaskId) -> Result<bool> {
+    pub fn would_cycle(&mut self, task: TaskId, on: TaskId) -> Result<bool> {
         if task == on {
             return Ok(true);
         }
@@ -124,7 +124,7 @@ impl Read<'_> {
         &mut self,
         space: SpaceId,
         ids: &[TaskId],
-    ) -> Result<Vec<(TaskId, String, Status)>> {
+    ) -> Result<Vec<(TaskId, String, TaskStatus)>> {
         let mut names = vec![];
         for id in ids {
             let found = self.task(*id)?.map(|(row, _)| row.task);
@@ -141,7 +141,7 @@ const UNDER: &str = "id IN (WITH RECURSIVE under(id) AS ( \
                        UNION SELECT t.id FROM tasks t JOIN under ON t.parent = under.id) \
                      SELECT id FROM under)";
 
-fn task_row(row: &Row) -> Result<TaskRow> {
+fn task_row(row: &SqlRow) -> Result<TaskRow> {
     let task: Task = json(row.text(0))?;
     let (blockers, open_children) = (row.int(1) as u64, row.int(2) as u64);
     Ok(TaskRow { task, blockers, open_children, flow: row.maybe_text(4).map(str::to_owned) })

@@ -2,8 +2,8 @@
 //! still matches the events.
 
 use crate::Result;
-use crate::read::{Read, rows_max};
-use crate::tx::{Arg, Cell, Row, args};
+use crate::read::{ReadTransaction, rows_max};
+use crate::tx::{SqlArg, SqlCell, SqlRow, args};
 use crate::write::text;
 use sayso_core::flow::Flow;
 use sayso_core::gate::Gate;
@@ -61,28 +61,28 @@ impl ViewTable {
 
 /// The cells of a view row, stored or expected.
 #[derive(Debug, Clone)]
-pub struct ViewCells(Vec<Cell>);
+pub struct ViewCells(Vec<SqlCell>);
 
 impl ViewCells {
     /// Builds the row of a gate.
     pub fn of_gate(gate: &Gate, version: u64) -> Result<Self> {
         let opened = &gate.opened;
-        let same = gate.is_open().then(|| gate.same()).flatten();
+        let same = gate.is_open().then(|| gate.dedup_key()).flatten();
         Ok(Self(vec![
             written(&opened.id),
             written(&opened.space),
             written(&opened.handle),
             written(&opened.kind.as_str()),
             written(&gate.state()),
-            opened.task.as_ref().map_or(Cell::Null, written),
+            opened.task.as_ref().map_or(SqlCell::Null, written),
             written(&opened.lineage.asker),
             moment(gate.opened_at),
             maybe(gate.snoozed_until),
             maybe(gate.ended_at()),
             maybe(gate.next_due().map(|(at, _)| at)),
-            same.as_ref().map_or(Cell::Null, |same| written(&Digest::as_str(same))),
+            same.as_ref().map_or(SqlCell::Null, |same| written(&Digest::as_str(same))),
             number(version),
-            Cell::Text(text(gate)?),
+            SqlCell::Text(text(gate)?),
         ]))
     }
 
@@ -94,23 +94,23 @@ impl ViewCells {
             written(&task.handle),
             written(&task.status.as_str()),
             written(&task.sort),
-            Cell::Int(task.priority.into()),
-            task.parent.as_ref().map_or(Cell::Null, written),
-            Cell::Int(task.status.is_over().into()),
-            Cell::Int(task.waits_for.len() as i64),
+            SqlCell::Int(task.priority.into()),
+            task.parent.as_ref().map_or(SqlCell::Null, written),
+            SqlCell::Int(task.status.is_over().into()),
+            SqlCell::Int(task.waits_for.len() as i64),
             maybe(task.workable_from()),
             moment(task.created_at),
             moment(task.updated_at),
             number(version),
-            Cell::Text(text(task)?),
+            SqlCell::Text(text(task)?),
         ]))
     }
 
     /// Builds the row of a run.
     pub fn of_run(run: &Run, version: u64) -> Result<Self> {
         let state = match run.state {
-            run::State::Running => "running",
-            run::State::Ended { .. } => "ended",
+            run::RunState::Running => "running",
+            run::RunState::Ended { .. } => "ended",
         };
         Ok(Self(vec![
             written(&run.started.id),
@@ -119,7 +119,7 @@ impl ViewCells {
             written(&state),
             moment(run.lease_until),
             number(version),
-            Cell::Text(text(run)?),
+            SqlCell::Text(text(run)?),
         ]))
     }
 
@@ -132,14 +132,14 @@ impl ViewCells {
             written(&started.space),
             written(&started.handle),
             written(&started.workflow),
-            written(&flow.standing()),
-            Cell::Int((!flow.is_live()).into()),
-            gate.as_ref().map_or(Cell::Null, written),
+            written(&flow.basic_status()),
+            SqlCell::Int((!flow.is_live()).into()),
+            gate.as_ref().map_or(SqlCell::Null, written),
             maybe(flow.hold.as_ref().map(|hold| hold.until)),
             moment(flow.started_at),
-            started.task.as_ref().map_or(Cell::Null, written),
+            started.task.as_ref().map_or(SqlCell::Null, written),
             number(version),
-            Cell::Text(text(flow)?),
+            SqlCell::Text(text(flow)?),
         ]))
     }
 
@@ -152,8 +152,8 @@ impl ViewCells {
     /// parses to the same `T`, and an older version may have left out the dedup key of a gate.
     pub fn is<T: DeserializeOwned + PartialEq>(&self, view: ViewTable, expected: &Self) -> bool {
         let last = self.0.len().saturating_sub(1);
-        let is_same = |at: usize, mine: &Cell, theirs: &Cell| {
-            let is_left_out = view == ViewTable::Gates && at == SAME && *mine == Cell::Null;
+        let is_same = |at: usize, mine: &SqlCell, theirs: &SqlCell| {
+            let is_left_out = view == ViewTable::Gates && at == SAME && *mine == SqlCell::Null;
             at == last || is_left_out || mine == theirs
         };
         let columns = self.0.iter().zip(&expected.0).enumerate();
@@ -164,19 +164,19 @@ impl ViewCells {
         self.0.len() == expected.0.len() && are_same && is_text()
     }
 
-    pub(crate) fn args(&self) -> Vec<Arg<'_>> {
+    pub(crate) fn args(&self) -> Vec<SqlArg<'_>> {
         let arg = |cell| match cell {
-            &Cell::Null => Arg::Null,
-            &Cell::Int(value) => Arg::Int(value),
-            Cell::Text(text) => Arg::Text(text),
+            &SqlCell::Null => SqlArg::Null,
+            &SqlCell::Int(value) => SqlArg::Int(value),
+            SqlCell::Text(text) => SqlArg::Text(text),
         };
         self.0.iter().map(arg).collect()
     }
 
     fn text(&self, at: usize) -> &str {
         match self.0.get(at) {
-            Some(Cell::Text(text)) => text,
-            Some(Cell::Null | Cell::Int(_)) | None => "",
+            Some(SqlCell::Text(text)) => text,
+            Some(SqlCell::Null | SqlCell::Int(_)) | None => "",
         }
     }
 }
@@ -184,23 +184,23 @@ impl ViewCells {
 /// The column of a gate's dedup key.
 const SAME: usize = 11;
 
-fn written(value: &impl ToString) -> Cell {
-    Cell::Text(value.to_string())
+fn written(value: &impl ToString) -> SqlCell {
+    SqlCell::Text(value.to_string())
 }
 
-fn moment(at: Timestamp) -> Cell {
-    Cell::Int(at.as_micros())
+fn moment(at: Timestamp) -> SqlCell {
+    SqlCell::Int(at.as_micros())
 }
 
-fn maybe(at: Option<Timestamp>) -> Cell {
-    at.map_or(Cell::Null, moment)
+fn maybe(at: Option<Timestamp>) -> SqlCell {
+    at.map_or(SqlCell::Null, moment)
 }
 
-fn number(value: u64) -> Cell {
-    Cell::Int(value as i64)
+fn number(value: u64) -> SqlCell {
+    SqlCell::Int(value as i64)
 }
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the rows of a view of a space after an ID, in ID order.
     pub fn view_rows(
         &mut self,
@@ -214,7 +214,7 @@ impl Read<'_> {
             "SELECT {columns} FROM {table} WHERE space = ?1 AND id > ?2 ORDER BY id LIMIT ?3"
         );
         let rows = self.conn.query(&sql, args![&space.to_string(), after, rows_max(limit)])?;
-        Ok(rows.into_iter().map(|Row(cells)| ViewCells(cells)).collect())
+        Ok(rows.into_iter().map(|SqlRow(cells)| ViewCells(cells)).collect())
     }
 
     /// Returns a task whose counts of blockers or open children do not match the other tasks.
@@ -241,7 +241,7 @@ impl Read<'_> {
         let sql = "SELECT gate, asker, state FROM deliveries WHERE space = ?1";
         let rows = self.conn.query(sql, args![&space.to_string()])?;
         let three =
-            |row: &Row| (row.text(0).to_owned(), row.text(1).to_owned(), row.text(2).to_owned());
+            |row: &SqlRow| (row.text(0).to_owned(), row.text(1).to_owned(), row.text(2).to_owned());
         Ok(rows.iter().map(three).collect())
     }
 }

@@ -1,12 +1,12 @@
 //! The schema: migrations that are only ever added, with the same numbers on both databases.
 
-use crate::tx::{Conn, Dialect, Intent};
+use crate::tx::{DatabaseConnection, SqlDialect, TransactionKind};
 use crate::{Error, Result};
 
 /// The newest schema version of this program.
 pub const VERSION: i64 = MIGRATIONS.len() as i64;
 
-struct Migration {
+struct SchemaMigration {
     common: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
@@ -22,8 +22,8 @@ macro_rules! migrations {
             concat!($name, ".postgres.sql"),
         )*];
 
-        const MIGRATIONS: &[Migration] = &[$(
-            Migration {
+        const MIGRATIONS: &[SchemaMigration] = &[$(
+            SchemaMigration {
                 common: include_str!(concat!("../migrations/", $name, ".sql")),
                 sqlite: include_str!(concat!("../migrations/", $name, ".sqlite.sql")),
                 postgres: include_str!(concat!("../migrations/", $name, ".postgres.sql")),
@@ -46,7 +46,7 @@ migrations! {
 }
 
 /// A database that stores its schema version.
-pub(crate) trait Versioned: Conn {
+pub(crate) trait SchemaVersioned: DatabaseConnection {
     fn version(&mut self) -> Result<i64>;
     fn set_version(&mut self, version: i64) -> Result<()>;
     fn place(&self) -> String;
@@ -58,11 +58,11 @@ pub(crate) trait Versioned: Conn {
 }
 
 /// Migrates a database, all or nothing. One with a newer schema is left alone.
-pub(crate) fn migrate(database: &mut impl Versioned) -> Result<()> {
+pub(crate) fn migrate(database: &mut impl SchemaVersioned) -> Result<()> {
     if check(database)? == VERSION {
         return Ok(());
     }
-    database.begin(Intent::Write)?;
+    database.begin(TransactionKind::Write)?;
     match run(database) {
         Ok(()) => database.commit(),
         Err(error) => {
@@ -72,14 +72,14 @@ pub(crate) fn migrate(database: &mut impl Versioned) -> Result<()> {
     }
 }
 
-fn run(database: &mut impl Versioned) -> Result<()> {
+fn run(database: &mut impl SchemaVersioned) -> Result<()> {
     database.prepare()?;
     // Read again under the lock: another process may have migrated it meanwhile.
     let found = usize::try_from(check(database)?).unwrap_or_default();
     for migration in &MIGRATIONS[found..] {
         let own = match database.dialect() {
-            Dialect::Sqlite => migration.sqlite,
-            Dialect::Postgres => migration.postgres,
+            SqlDialect::Sqlite => migration.sqlite,
+            SqlDialect::Postgres => migration.postgres,
         };
         let sql = in_dialect(migration.common, database.dialect());
         database.batch(&sql)?;
@@ -90,7 +90,7 @@ fn run(database: &mut impl Versioned) -> Result<()> {
 
 /// Refuses a schema of a later version. A write checks it in its own transaction, since another process may have
 /// migrated the database while this one runs.
-pub(crate) fn check(database: &mut impl Versioned) -> Result<i64> {
+pub(crate) fn check(database: &mut impl SchemaVersioned) -> Result<i64> {
     let found = database.version()?;
     if found > VERSION {
         return Err(Error::NewerSchema { place: database.place(), found, known: VERSION });
@@ -98,16 +98,16 @@ pub(crate) fn check(database: &mut impl Versioned) -> Result<i64> {
     Ok(found)
 }
 
-fn in_dialect(sql: &str, dialect: Dialect) -> String {
+fn in_dialect(sql: &str, dialect: SqlDialect) -> String {
     let types = match dialect {
-        Dialect::Sqlite => [
+        SqlDialect::Sqlite => [
             ("{int}", "INTEGER"),
             ("{text}", "TEXT"),
             ("{table}", "STRICT"),
             ("{keyed_table}", "STRICT, WITHOUT ROWID"),
         ],
         // Compared bytewise, as SQLite does: handles are looked up by prefix.
-        Dialect::Postgres => [
+        SqlDialect::Postgres => [
             ("{int}", "BIGINT"),
             ("{text}", "TEXT COLLATE \"C\""),
             ("{table}", ""),

@@ -1,15 +1,15 @@
 //! Settings of a space, the log of policy requests, and the due times of gates.
 
-use crate::read::{Read, json, rows_max};
-use crate::tx::{Row, args};
-use crate::write::Write;
-use crate::{AuditRow, EventRow, Page, Result};
+use crate::read::{ReadTransaction, json, rows_max};
+use crate::tx::{SqlRow, args};
+use crate::write::WriteTransaction;
+use crate::{AuditRow, EventRow, ListPage, Result};
 use sayso_core::{GateId, SpaceId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A setting of a space: a policy, an agent, a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct StoredSetting {
     /// The kind of setting.
     pub kind: String,
     /// The name among the settings of that kind.
@@ -40,7 +40,7 @@ pub struct RequestRow {
 
 /// The counts of an agent's requests and their results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RequestCounts {
     /// The number of requests for which a person was to be asked.
     pub asked: u64,
     /// The number of those that a person approved.
@@ -53,7 +53,7 @@ pub struct Tally {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingRows {
     /// The rows, by kind and name, with those of removed settings.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<StoredSetting>,
     /// The last event of each setting's stream.
     pub events: Vec<EventRow>,
     /// The entries of those events.
@@ -82,7 +82,7 @@ fn streams(space: SpaceId) -> [String; 2] {
 
 const COLUMNS: &str = "kind, name, seq, set_by, set_at, body";
 
-impl Read<'_> {
+impl ReadTransaction<'_> {
     /// Returns the number of the last setting of a space; 0 if there never was one.
     pub fn settings_seq(&mut self, space: SpaceId) -> Result<u64> {
         if let Some((_, seq)) = self.settings.filter(|(of, _)| *of == space) {
@@ -96,9 +96,9 @@ impl Read<'_> {
     }
 
     /// No stream is named, so every write of a setting invalidates it: such a write does not say what it touches.
-    pub(crate) fn settings_seq_early(&mut self, space: SpaceId) -> Result<()> {
+    pub(crate) fn prefetch_settings_seq(&mut self, space: SpaceId) -> Result<()> {
         let [from, to] = streams(space);
-        self.conn.ask_early(&[], LAST_SETTING, args![&space.to_string(), &from, &to])
+        self.conn.prefetch(&[], LAST_SETTING, args![&space.to_string(), &from, &to])
     }
 
     /// Drops the cached settings version: a setting was written, or another process may have written one.
@@ -112,7 +112,7 @@ impl Read<'_> {
         let mut found = SettingRows::default();
         for row in self.conn.query(SETTING_ROWS, args![&space.to_string(), &from, &to])? {
             match row.int(0) {
-                0 => found.settings.push(Setting {
+                0 => found.settings.push(StoredSetting {
                     kind: row.text(1).into(),
                     name: row.text(2).into(),
                     seq: row.int(3) as u64,
@@ -140,7 +140,7 @@ impl Read<'_> {
     }
 
     /// Returns the current settings of a space, by kind and name.
-    pub fn settings(&mut self, space: SpaceId, limit: usize) -> Result<Vec<Setting>> {
+    pub fn settings(&mut self, space: SpaceId, limit: usize) -> Result<Vec<StoredSetting>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM settings WHERE space = ?1 AND body IS NOT NULL \
              ORDER BY kind, name LIMIT ?2"
@@ -150,7 +150,12 @@ impl Read<'_> {
     }
 
     /// Returns one setting, also if it was removed.
-    pub fn setting(&mut self, space: SpaceId, kind: &str, name: &str) -> Result<Option<Setting>> {
+    pub fn setting(
+        &mut self,
+        space: SpaceId,
+        kind: &str,
+        name: &str,
+    ) -> Result<Option<StoredSetting>> {
         let sql =
             format!("SELECT {COLUMNS} FROM settings WHERE space = ?1 AND kind = ?2 AND name = ?3");
         Ok(self.one(&sql, args![&space.to_string(), kind, name])?.as_ref().map(setting))
@@ -185,7 +190,7 @@ impl Read<'_> {
         since: Timestamp,
         after: Option<&RequestRow>,
         limit: usize,
-    ) -> Result<Page<RequestRow>> {
+    ) -> Result<ListPage<RequestRow>> {
         let sql = "SELECT id, at, agent, ruling, verdict, body FROM requests \
                    WHERE space = ?1 AND (at, id) > (?2, ?3) ORDER BY at, id LIMIT ?4";
         let (at, id) = match after {
@@ -195,7 +200,7 @@ impl Read<'_> {
         // One row more shows if more follow.
         let rows_max = rows_max(limit.saturating_add(1));
         let rows = self.conn.query(sql, args![&space.to_string(), at, id, rows_max])?;
-        Ok(Page::of(rows.iter().map(request).collect(), limit))
+        Ok(ListPage::of(rows.iter().map(request).collect(), limit))
     }
 
     /// Returns the policy request with this ID.
@@ -205,12 +210,17 @@ impl Read<'_> {
     }
 
     /// Counts the results of an agent's requests since a time.
-    pub fn tally(&mut self, space: SpaceId, agent: &str, since: Timestamp) -> Result<Tally> {
+    pub fn tally(
+        &mut self,
+        space: SpaceId,
+        agent: &str,
+        since: Timestamp,
+    ) -> Result<RequestCounts> {
         let sql = "SELECT ruling, verdict, count(*) FROM requests \
                    WHERE space = ?1 AND agent = ?2 AND at >= ?3 AND ruling <> 'allow' \
                    GROUP BY ruling, verdict";
         let rows = self.conn.query(sql, args![&space.to_string(), agent, since.as_micros()])?;
-        let mut tally = Tally::default();
+        let mut tally = RequestCounts::default();
         for row in rows {
             let count = row.int(2) as u64;
             let (is_asked, verdict) = (row.text(0) == "ask", row.maybe_text(1));
@@ -222,14 +232,14 @@ impl Read<'_> {
     }
 }
 
-impl Write<'_> {
-    pub fn put_setting(&mut self, space: SpaceId, setting: &Setting) -> Result<()> {
+impl WriteTransaction<'_> {
+    pub fn put_setting(&mut self, space: SpaceId, setting: &StoredSetting) -> Result<()> {
         let sql = "INSERT INTO settings (space, kind, name, seq, set_by, set_at, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
                    ON CONFLICT (space, kind, name) DO UPDATE SET seq = excluded.seq, \
                      set_by = excluded.set_by, set_at = excluded.set_at, body = excluded.body";
         self.forget_settings();
-        let Setting { kind, name, seq, set_by, set_at, body } = setting;
+        let StoredSetting { kind, name, seq, set_by, set_at, body } = setting;
         let (space, at) = (space.to_string(), set_at.as_micros());
         let args = args![&space, kind, name, *seq as i64, set_by, at, body.as_deref()];
         self.exec(sql, args)
@@ -251,8 +261,8 @@ impl Write<'_> {
     }
 }
 
-fn setting(row: &Row) -> Setting {
-    Setting {
+fn setting(row: &SqlRow) -> StoredSetting {
+    StoredSetting {
         kind: row.text(0).into(),
         name: row.text(1).into(),
         seq: row.int(2) as u64,
@@ -262,7 +272,7 @@ fn setting(row: &Row) -> Setting {
     }
 }
 
-fn request(row: &Row) -> RequestRow {
+fn request(row: &SqlRow) -> RequestRow {
     RequestRow {
         id: row.text(0).into(),
         at: Timestamp::from_micros(row.int(1)),

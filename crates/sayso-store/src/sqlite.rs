@@ -1,7 +1,10 @@
 //! SQLite connections: one file, many processes. Every write takes its lock at the start and waits for its turn.
 
-use crate::tx::{Arg, Cell, Conn, Dialect, Intent, Row, Tx, args, check_texts};
-use crate::{Error, Place, Result, draft, schema};
+use crate::tx::{
+    DatabaseConnection, SqlArg, SqlCell, SqlDialect, SqlRow, SqlTransaction, TransactionKind, args,
+    check_texts,
+};
+use crate::{Error, Result, StoreLocation, atomic_create, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
@@ -27,7 +30,7 @@ const DURABLE: &str = "PRAGMA synchronous = FULL";
 /// Marks a file as ours; `file` and `PRAGMA application_id` show it.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"SAYS");
 
-pub(crate) struct Sqlite {
+pub(crate) struct SqliteConnection {
     conn: Connection,
     place: String,
     /// The first error of this transaction; after a failure it is not committed.
@@ -37,7 +40,7 @@ pub(crate) struct Sqlite {
 }
 
 /// Opens an existing database.
-pub(crate) fn open(path: &Path) -> Result<Sqlite> {
+pub(crate) fn open(path: &Path) -> Result<SqliteConnection> {
     refuse_links(path)?;
     if !path.exists() {
         return Err(Error::Missing(path.display().to_string()));
@@ -54,10 +57,10 @@ pub(crate) fn open(path: &Path) -> Result<Sqlite> {
 }
 
 /// Creates a new database, or opens the existing one.
-pub(crate) fn create(path: &Path) -> Result<Sqlite> {
+pub(crate) fn create(path: &Path) -> Result<SqliteConnection> {
     refuse_links(path)?;
     if !path.exists() {
-        draft::make(path, make)?;
+        atomic_create::make(path, make)?;
     }
     open(path)
 }
@@ -69,7 +72,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         return Err(taken());
     }
-    let is_ours = draft::make(to, |draft| {
+    let is_ours = atomic_create::make(to, |draft| {
         let mut private = std::fs::OpenOptions::new();
         let made = private.write(true).create_new(true).mode(0o600).open(draft);
         made.map_err(|e| Error::Other(format!("{}: {e}", to.display())))?;
@@ -80,7 +83,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
         let mut copy = connect(draft, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         // The copy is to be used like the original.
         copy.batch("PRAGMA journal_mode = WAL")?;
-        copy.close_whole()
+        copy.close_checkpointed()
     })?;
     is_ours.then_some(()).ok_or_else(taken)
 }
@@ -93,31 +96,31 @@ fn make(draft: &Path) -> Result<()> {
     sqlite.batch(&format!("PRAGMA application_id = {APPLICATION_ID}"))?;
     schema::migrate(&mut sqlite)?;
     sqlite.batch("PRAGMA journal_mode = WAL")?;
-    sqlite.close_whole()
+    sqlite.close_checkpointed()
 }
 
 /// Opens a database in memory.
-pub(crate) fn memory() -> Result<Sqlite> {
+pub(crate) fn memory() -> Result<SqliteConnection> {
     check_version()?;
-    let place = Place::Memory.to_string();
+    let place = StoreLocation::Memory.to_string();
     let conn = Connection::open_in_memory().map_err(|e| failure(&e, &place))?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    let mut sqlite = Sqlite { conn, place, failed: None, is_durable: true };
+    let mut sqlite = SqliteConnection { conn, place, failed: None, is_durable: true };
     schema::migrate(&mut sqlite)?;
     Ok(sqlite)
 }
 
-fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite> {
+fn connect(path: &Path, flags: OpenFlags) -> Result<SqliteConnection> {
     check_version()?;
     let place = path.display().to_string();
     let mut conn = Connection::open_with_flags(path, flags).map_err(|e| failure(&e, &place))?;
     configure(&mut conn).map_err(|e| failure(&e, &place))?;
-    Ok(Sqlite { conn, place, failed: None, is_durable: true })
+    Ok(SqliteConnection { conn, place, failed: None, is_durable: true })
 }
 
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-    conn.busy_handler(Some(wait_a_turn))?;
+    conn.busy_handler(Some(back_off))?;
     // Short-lived processes would otherwise copy the whole WAL back at each exit.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -133,7 +136,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The busy handler: polls in short, growing steps. The library's own handler sleeps up to 100 ms at a time, which
 /// starves a process among many. Steps that only grow starve it, too: a new process polls more often than one that
 /// has waited, and new ones keep coming.
-fn wait_a_turn(tries: i32) -> bool {
+fn back_off(tries: i32) -> bool {
     thread_local! {
         static BEGAN: std::cell::Cell<Option<Instant>> = const { std::cell::Cell::new(None) };
     }
@@ -191,7 +194,7 @@ fn is_taken(error: &rusqlite::Error) -> bool {
     matches!(code, Some(SQLITE_CONSTRAINT_PRIMARYKEY | SQLITE_CONSTRAINT_UNIQUE))
 }
 
-impl Sqlite {
+impl SqliteConnection {
     fn note<T>(&mut self, result: rusqlite::Result<T>) -> Result<T> {
         result.map_err(|e| {
             let error = failure(&e, &self.place);
@@ -211,8 +214,8 @@ impl Sqlite {
     }
 
     /// Closes the database with all content in the main file: a WAL would keep the name the file has now.
-    fn close_whole(self) -> Result<()> {
-        let Sqlite { conn, place, .. } = self;
+    fn close_checkpointed(self) -> Result<()> {
+        let SqliteConnection { conn, place, .. } = self;
         let closed = conn
             .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
             .and_then(|_| conn.close().map_err(|(_, error)| error));
@@ -225,7 +228,7 @@ impl Sqlite {
     }
 }
 
-impl schema::Versioned for Sqlite {
+impl schema::SchemaVersioned for SqliteConnection {
     fn version(&mut self) -> Result<i64> {
         self.pragma("user_version")
     }
@@ -239,31 +242,31 @@ impl schema::Versioned for Sqlite {
     }
 }
 
-impl ToSql for Arg<'_> {
+impl ToSql for SqlArg<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(match self {
-            Arg::Null => ToSqlOutput::Owned(Value::Null),
-            Arg::Int(value) => ToSqlOutput::Owned(Value::Integer(*value)),
-            Arg::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
+            SqlArg::Null => ToSqlOutput::Owned(Value::Null),
+            SqlArg::Int(value) => ToSqlOutput::Owned(Value::Integer(*value)),
+            SqlArg::Text(value) => ToSqlOutput::Borrowed(ValueRef::Text(value.as_bytes())),
         })
     }
 }
 
-fn cell(value: ValueRef<'_>) -> Cell {
+fn cell(value: ValueRef<'_>) -> SqlCell {
     match value {
-        ValueRef::Null | ValueRef::Blob(_) => Cell::Null,
-        ValueRef::Integer(value) => Cell::Int(value),
-        ValueRef::Real(value) => Cell::Int(value as i64),
-        ValueRef::Text(value) => Cell::Text(String::from_utf8_lossy(value).into_owned()),
+        ValueRef::Null | ValueRef::Blob(_) => SqlCell::Null,
+        ValueRef::Integer(value) => SqlCell::Int(value),
+        ValueRef::Real(value) => SqlCell::Int(value as i64),
+        ValueRef::Text(value) => SqlCell::Text(String::from_utf8_lossy(value).into_owned()),
     }
 }
 
-impl Tx for Sqlite {
-    fn dialect(&self) -> Dialect {
-        Dialect::Sqlite
+impl SqlTransaction for SqliteConnection {
+    fn dialect(&self) -> SqlDialect {
+        SqlDialect::Sqlite
     }
 
-    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64> {
+    fn exec(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<u64> {
         check_texts(args).inspect_err(|error| {
             self.failed.get_or_insert_with(|| error.clone());
         })?;
@@ -275,7 +278,7 @@ impl Tx for Sqlite {
         self.note(result)
     }
 
-    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>> {
+    fn query(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Vec<SqlRow>> {
         let run = || {
             let mut statement = self.conn.prepare_cached(sql)?;
             let columns = statement.column_count();
@@ -283,7 +286,7 @@ impl Tx for Sqlite {
             let mut read = vec![];
             while let Some(row) = rows.next()? {
                 let cells = (0..columns).map(|at| row.get_ref(at).map(cell));
-                read.push(Row(cells.collect::<rusqlite::Result<_>>()?));
+                read.push(SqlRow(cells.collect::<rusqlite::Result<_>>()?));
             }
             Ok(read)
         };
@@ -297,14 +300,14 @@ impl Tx for Sqlite {
     }
 }
 
-impl Conn for Sqlite {
-    fn begin(&mut self, intent: Intent) -> Result<()> {
+impl DatabaseConnection for SqliteConnection {
+    fn begin(&mut self, intent: TransactionKind) -> Result<()> {
         self.failed = None;
         match intent {
-            Intent::Look => Ok(()),
-            Intent::Read => self.exec("BEGIN", &[]).map(drop),
-            Intent::Write => self.begin_write(true),
-            Intent::Note => self.begin_write(false),
+            TransactionKind::Autocommit => Ok(()),
+            TransactionKind::Read => self.exec("BEGIN", &[]).map(drop),
+            TransactionKind::Write => self.begin_write(true),
+            TransactionKind::RelaxedWrite => self.begin_write(false),
         }
     }
 
@@ -337,7 +340,7 @@ impl Conn for Sqlite {
         if is_long && self.conn.busy_timeout(Duration::ZERO).is_ok() {
             // A failure loses nothing.
             let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-            let _ = self.conn.busy_handler(Some(wait_a_turn));
+            let _ = self.conn.busy_handler(Some(back_off));
         }
     }
 
@@ -357,13 +360,13 @@ mod tests {
         let mut sqlite = memory().unwrap();
         let (normal, full) = (1, 2);
         for (intent, waits) in [
-            (Intent::Write, full),
-            (Intent::Note, normal),
-            (Intent::Read, normal),
-            (Intent::Write, full),
-            (Intent::Note, normal),
-            (Intent::Note, normal),
-            (Intent::Write, full),
+            (TransactionKind::Write, full),
+            (TransactionKind::RelaxedWrite, normal),
+            (TransactionKind::Read, normal),
+            (TransactionKind::Write, full),
+            (TransactionKind::RelaxedWrite, normal),
+            (TransactionKind::RelaxedWrite, normal),
+            (TransactionKind::Write, full),
         ] {
             sqlite.begin(intent).unwrap();
             assert_eq!(sqlite.pragma("synchronous").unwrap(), waits, "{intent:?}");

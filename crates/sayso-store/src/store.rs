@@ -1,12 +1,14 @@
 //! The store: read and write transactions, a connection pool, and notifications of commits.
 
-use crate::breaker::Breaker;
-use crate::explain::Explaining;
-use crate::foresight::Foresight;
-use crate::tx::{Conn, Intent};
-use crate::watch::{self, Announcer, Topic, Watch};
-use crate::writer::{Group, Job};
-use crate::{Error, Place, Read, Result, Write, postgres, probe, sqlite};
+use crate::breaker::CircuitBreaker;
+use crate::explain::ExplainingConnection;
+use crate::group_commit::{GroupCommit, WriteJob};
+use crate::prefetch::PrefetchPlan;
+use crate::tx::{DatabaseConnection, TransactionKind};
+use crate::watch::{self, CommitAnnouncer, CommitWatch, WatchTopic};
+use crate::{
+    Error, ReadTransaction, Result, StoreLocation, WriteTransaction, postgres, probe, sqlite,
+};
 use sayso_core::Timestamp;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -22,52 +24,52 @@ const TURN_MAX: Duration = Duration::from_secs(1);
 /// A store. A command opens one, does its work and exits; a server calls [`Store::with_group_commit`] and shares it
 /// among its threads.
 pub struct Store {
-    place: Place,
-    connections: Mutex<Connections>,
+    place: StoreLocation,
+    connections: Mutex<ConnectionPool>,
     given_back: Condvar,
-    group: Option<Group>,
-    announcer: Announcer,
-    ears: watch::Ears,
-    breaker: Arc<Breaker>,
+    group: Option<GroupCommit>,
+    announcer: CommitAnnouncer,
+    listeners: watch::ListenerPool,
+    breaker: Arc<CircuitBreaker>,
 }
 
 #[derive(Default)]
-struct Connections {
-    idle: Vec<Box<dyn Conn>>,
+struct ConnectionPool {
+    idle: Vec<Box<dyn DatabaseConnection>>,
     in_use: usize,
 }
 
 impl Store {
     /// Opens an existing store. A database without our schema, or with an older one, is migrated.
-    pub fn open(place: Place) -> Result<Self> {
+    pub fn open(place: StoreLocation) -> Result<Self> {
         let first = connect(&place)?;
         Ok(Self::with(place, first))
     }
 
     /// Creates a new store, or opens the existing one.
-    pub fn create(place: Place) -> Result<Self> {
-        let first: Box<dyn Conn> = match &place {
-            Place::Sqlite(path) => Box::new(sqlite::create(path)?),
-            Place::Memory | Place::Postgres(_) => connect(&place)?,
+    pub fn create(place: StoreLocation) -> Result<Self> {
+        let first: Box<dyn DatabaseConnection> = match &place {
+            StoreLocation::Sqlite(path) => Box::new(sqlite::create(path)?),
+            StoreLocation::Memory | StoreLocation::Postgres(_) => connect(&place)?,
         };
         Ok(Self::with(place, first))
     }
 
-    fn with(place: Place, first: Box<dyn Conn>) -> Self {
-        let (given_back, ears, breaker) = Default::default();
-        let connections = Mutex::new(Connections { idle: vec![first], in_use: 0 });
-        let announcer = Announcer::of(place.clone());
-        Self { place, connections, given_back, group: None, announcer, ears, breaker }
+    fn with(place: StoreLocation, first: Box<dyn DatabaseConnection>) -> Self {
+        let (given_back, listeners, breaker) = Default::default();
+        let connections = Mutex::new(ConnectionPool { idle: vec![first], in_use: 0 });
+        let announcer = CommitAnnouncer::of(place.clone());
+        Self { place, connections, given_back, group: None, announcer, listeners, breaker }
     }
 
     /// Adds a writer thread that commits the writes of many threads together. From then on no call waits long for a
     /// database that does not respond.
     pub fn with_group_commit(mut self) -> Result<Self> {
         // In memory there is one connection, and no sync that a group could share.
-        if self.place != Place::Memory {
+        if self.place != StoreLocation::Memory {
             let (place, announcer) = (self.place.clone(), self.announcer.clone());
-            self.group = Some(Group::start(place, announcer, self.breaker.clone())?);
-            self.all().idle.iter_mut().try_for_each(|conn| conn.hurry())?;
+            self.group = Some(GroupCommit::start(place, announcer, self.breaker.clone())?);
+            self.all().idle.iter_mut().try_for_each(|conn| conn.shorten_timeouts())?;
         }
         Ok(self)
     }
@@ -81,10 +83,10 @@ impl Store {
     /// with a timeout of its own.
     pub fn probe(&self) -> Result<()> {
         match &self.place {
-            Place::Memory => Ok(()),
-            Place::Sqlite(path) => probe::sqlite(path),
-            Place::Postgres(_) => {
-                self.with_transaction(Intent::Note, |conn| {
+            StoreLocation::Memory => Ok(()),
+            StoreLocation::Sqlite(path) => probe::sqlite(path),
+            StoreLocation::Postgres(_) => {
+                self.with_transaction(TransactionKind::RelaxedWrite, |conn| {
                     let outcome = probe::touch(conn).and_then(|()| conn.commit());
                     if outcome.is_err() {
                         conn.rollback();
@@ -92,7 +94,7 @@ impl Store {
                     outcome
                 })?;
                 // In a transaction of its own: a write holds the schema first, and its turn second.
-                self.with_transaction(Intent::Note, |conn| {
+                self.with_transaction(TransactionKind::RelaxedWrite, |conn| {
                     let outcome = probe::take_turn(conn);
                     conn.rollback();
                     outcome
@@ -101,22 +103,24 @@ impl Store {
         }
     }
 
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &StoreLocation {
         &self.place
     }
 
     /// Runs `work` on one snapshot of the store.
-    pub fn read<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        self.with_transaction(Intent::Read, |conn| {
-            let ending = Ending(conn);
-            work(&mut Read::new(ending.0))
+    pub fn read<T>(&self, work: impl FnOnce(&mut ReadTransaction<'_>) -> Result<T>) -> Result<T> {
+        self.with_transaction(TransactionKind::Read, |conn| {
+            let ending = RollbackGuard(conn);
+            work(&mut ReadTransaction::new(ending.0))
         })
     }
 
     /// Runs `work` without a transaction: each statement sees its own snapshot. For one statement, or for several
     /// that are each right at any time.
-    pub fn look<T>(&self, work: impl FnOnce(&mut Read<'_>) -> Result<T>) -> Result<T> {
-        self.with_transaction(Intent::Look, |conn| work(&mut Read::new(conn)))
+    pub fn query<T>(&self, work: impl FnOnce(&mut ReadTransaction<'_>) -> Result<T>) -> Result<T> {
+        self.with_transaction(TransactionKind::Autocommit, |conn| {
+            work(&mut ReadTransaction::new(conn))
+        })
     }
 
     /// Runs `work` in one transaction: all of it is committed, or nothing. It may run more than once and must have no
@@ -124,20 +128,20 @@ impl Store {
     pub fn write<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&mut WriteTransaction<'_>) -> Result<T> + Send + 'static,
     {
-        self.write_foreseen(Foresight::default(), work)
+        self.write_prefetched(PrefetchPlan::default(), work)
     }
 
     /// Runs `work` in one transaction, with its queries prefetched.
-    pub fn write_foreseen<T, F>(&self, foresight: Foresight, work: F) -> Result<T>
+    pub fn write_prefetched<T, F>(&self, foresight: PrefetchPlan, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&mut WriteTransaction<'_>) -> Result<T> + Send + 'static,
     {
         match &self.group {
             Some(group) => group.submit(foresight, work),
-            None => self.write_alone(Intent::Write, foresight, work),
+            None => self.write_alone(TransactionKind::Write, foresight, work),
         }
     }
 
@@ -146,23 +150,28 @@ impl Store {
     pub fn note<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&mut WriteTransaction<'_>) -> Result<T> + Send + 'static,
     {
         match &self.group {
             // It is synced together with the rest of the group.
-            Some(group) => group.submit(Foresight::default(), work),
-            None => self.write_alone(Intent::Note, Foresight::default(), work),
+            Some(group) => group.submit(PrefetchPlan::default(), work),
+            None => self.write_alone(TransactionKind::RelaxedWrite, PrefetchPlan::default(), work),
         }
     }
 
-    fn write_alone<T, F>(&self, intent: Intent, foresight: Foresight, work: F) -> Result<T>
+    fn write_alone<T, F>(
+        &self,
+        intent: TransactionKind,
+        foresight: PrefetchPlan,
+        work: F,
+    ) -> Result<T>
     where
         T: Send + 'static,
-        F: FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+        F: FnMut(&mut WriteTransaction<'_>) -> Result<T> + Send + 'static,
     {
-        let (mut job, reply) = Job::new(foresight, work);
+        let (mut job, reply) = WriteJob::new(foresight, work);
         self.with_transaction(intent, |conn| {
-            let topics = crate::writer::commit(conn, std::slice::from_mut(&mut job))?;
+            let topics = crate::group_commit::commit(conn, std::slice::from_mut(&mut job))?;
             self.announcer.announce(&topics);
             conn.tidy_up();
             Ok(())
@@ -173,23 +182,23 @@ impl Store {
 
     /// Returns a watch that waits for a commit about one of the topics. Read the row after every wake-up and before
     /// the first wait: a wake-up carries no data.
-    pub fn watch(&self, topics: &[Topic]) -> Result<Watch> {
-        Watch::new(&self.place, topics, &self.announcer.local, &self.ears)
+    pub fn watch(&self, topics: &[WatchTopic]) -> Result<CommitWatch> {
+        CommitWatch::new(&self.place, topics, &self.announcer.local, &self.listeners)
     }
 
     /// Subscribes `hears` to the topics of each commit of this store, from the moment it counts, until it returns
     /// false. It blocks the writer while it runs.
-    pub fn hear(&self, hears: impl Fn(&[Topic]) -> bool + Send + 'static) {
+    pub fn subscribe(&self, hears: impl Fn(&[WatchTopic]) -> bool + Send + 'static) {
         self.announcer.near.add(Box::new(hears));
     }
 
     /// Runs the integrity check of the database and returns its complaints.
     pub fn check_file(&self) -> Result<Vec<String>> {
-        if matches!(self.place, Place::Postgres(_)) {
+        if matches!(self.place, StoreLocation::Postgres(_)) {
             return Ok(vec![]);
         }
-        self.with_transaction(Intent::Read, |conn| {
-            let ending = Ending(conn);
+        self.with_transaction(TransactionKind::Read, |conn| {
+            let ending = RollbackGuard(conn);
             let rows = ending.0.query("PRAGMA integrity_check(10)", &[])?;
             Ok(rows.iter().map(|r| r.text(0).to_owned()).filter(|line| line != "ok").collect())
         })
@@ -198,7 +207,7 @@ impl Store {
     /// Returns the time of the file system that holds the database; none without a file, or if no file can be created
     /// beside it.
     pub fn file_clock(&self) -> Option<Timestamp> {
-        let Place::Sqlite(path) = &self.place else { return None };
+        let StoreLocation::Sqlite(path) = &self.place else { return None };
         let beside = path.with_extension(format!("clock-{}", std::process::id()));
         let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
         let modified = made.and_then(|file| file.metadata()?.modified());
@@ -210,8 +219,8 @@ impl Store {
 
     /// Refuses a schema of a later version.
     pub fn check_schema(&self) -> Result<()> {
-        self.with_transaction(Intent::Read, |conn| {
-            let ending = Ending(conn);
+        self.with_transaction(TransactionKind::Read, |conn| {
+            let ending = RollbackGuard(conn);
             ending.0.check_schema()
         })
     }
@@ -220,8 +229,8 @@ impl Store {
     /// have tools of their own.
     pub fn copy_to(&self, file: &std::path::Path) -> Result<()> {
         match &self.place {
-            Place::Sqlite(from) => sqlite::copy(from, file),
-            Place::Memory | Place::Postgres(_) => {
+            StoreLocation::Sqlite(from) => sqlite::copy(from, file),
+            StoreLocation::Memory | StoreLocation::Postgres(_) => {
                 Err(Error::Other(format!("{} is not in a file of ours", self.place)))
             }
         }
@@ -231,12 +240,12 @@ impl Store {
     #[doc(hidden)]
     pub fn explain<T>(
         &self,
-        work: impl FnOnce(&mut Write<'_>) -> Result<T>,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T>,
     ) -> Result<Vec<(String, String)>> {
-        self.with_transaction(Intent::Write, |conn| {
-            let ending = Ending(conn);
-            let mut explaining = Explaining { conn: ending.0, plans: vec![] };
-            work(&mut Write::new(&mut explaining))?;
+        self.with_transaction(TransactionKind::Write, |conn| {
+            let ending = RollbackGuard(conn);
+            let mut explaining = ExplainingConnection { conn: ending.0, plans: vec![] };
+            work(&mut WriteTransaction::new(&mut explaining))?;
             Ok(explaining.plans)
         })
     }
@@ -244,30 +253,30 @@ impl Store {
     /// Runs `work` on a connection with a transaction of this kind; `work` ends it.
     fn with_transaction<T>(
         &self,
-        intent: Intent,
-        work: impl FnOnce(&mut dyn Conn) -> Result<T>,
+        intent: TransactionKind,
+        work: impl FnOnce(&mut dyn DatabaseConnection) -> Result<T>,
     ) -> Result<T> {
         // The one connection of a store in memory *is* the store, so all callers wait for it.
-        if self.place == Place::Memory {
+        if self.place == StoreLocation::Memory {
             let mut all = self.all();
             let conn = all.idle.first_mut().ok_or_else(|| Error::Other("no connection".into()))?;
             conn.begin(intent)?;
             return work(conn.as_mut());
         }
         if self.group.is_none() {
-            let mut turn = Turn { store: self, conn: self.take() };
-            return turn.begun(intent).and_then(work);
+            let mut turn = PooledConnection { store: self, conn: self.take() };
+            return turn.begin_transaction(intent).and_then(work);
         }
         let trial = self.breaker.begin(Instant::now())?;
-        let mut turn = Turn { store: self, conn: self.take() };
-        let outcome = turn.begun(intent).and_then(work);
+        let mut turn = PooledConnection { store: self, conn: self.take() };
+        let outcome = turn.begin_transaction(intent).and_then(work);
         drop(turn);
         self.breaker.end(&trial, &outcome, Instant::now());
         outcome
     }
 
     /// Takes an idle connection, or none if the caller is to open one.
-    fn take(&self) -> Option<Box<dyn Conn>> {
+    fn take(&self) -> Option<Box<dyn DatabaseConnection>> {
         let until = Instant::now() + TURN_MAX;
         let mut all = self.all();
         loop {
@@ -281,22 +290,25 @@ impl Store {
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, Connections> {
+    fn all(&self) -> MutexGuard<'_, ConnectionPool> {
         // A panic while it is locked leaves the list intact: connections are only pushed or popped.
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A connection taken from the pool, which is returned at its end.
-struct Turn<'a> {
+struct PooledConnection<'a> {
     store: &'a Store,
-    conn: Option<Box<dyn Conn>>,
+    conn: Option<Box<dyn DatabaseConnection>>,
 }
 
-impl Turn<'_> {
+impl PooledConnection<'_> {
     /// Returns the connection with its transaction begun. An idle one may be lost meanwhile; it has run nothing yet,
     /// so another is taken.
-    fn begun(&mut self, intent: Intent) -> Result<&mut dyn Conn> {
+    fn begin_transaction(
+        &mut self,
+        intent: TransactionKind,
+    ) -> Result<&mut dyn DatabaseConnection> {
         while let Some(conn) = self.conn.as_mut() {
             let outcome = conn.begin(intent);
             if outcome.is_ok() {
@@ -319,7 +331,7 @@ impl Turn<'_> {
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for PooledConnection<'_> {
     fn drop(&mut self) {
         let mut all = self.store.all();
         all.in_use = all.in_use.saturating_sub(1);
@@ -332,25 +344,25 @@ impl Drop for Turn<'_> {
 }
 
 /// Rolls back a transaction that wrote nothing to keep, also after a panic in the work.
-struct Ending<'a>(&'a mut dyn Conn);
+struct RollbackGuard<'a>(&'a mut dyn DatabaseConnection);
 
-impl Drop for Ending<'_> {
+impl Drop for RollbackGuard<'_> {
     fn drop(&mut self) {
         self.0.rollback();
     }
 }
 
 /// Connects with the short timeouts of a server that many callers wait for.
-pub(crate) fn connect_shared(place: &Place) -> Result<Box<dyn Conn>> {
+pub(crate) fn connect_shared(place: &StoreLocation) -> Result<Box<dyn DatabaseConnection>> {
     let mut conn = connect(place)?;
-    conn.hurry()?;
+    conn.shorten_timeouts()?;
     Ok(conn)
 }
 
-fn connect(place: &Place) -> Result<Box<dyn Conn>> {
+fn connect(place: &StoreLocation) -> Result<Box<dyn DatabaseConnection>> {
     Ok(match place {
-        Place::Memory => Box::new(sqlite::memory()?),
-        Place::Sqlite(path) => Box::new(sqlite::open(path)?),
-        Place::Postgres(url) => Box::new(postgres::open(url)?),
+        StoreLocation::Memory => Box::new(sqlite::memory()?),
+        StoreLocation::Sqlite(path) => Box::new(sqlite::open(path)?),
+        StoreLocation::Postgres(url) => Box::new(postgres::open(url)?),
     })
 }

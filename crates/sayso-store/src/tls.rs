@@ -15,7 +15,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The connection settings of a database URL.
-pub(crate) struct Way {
+pub(crate) struct ConnectSettings {
     pub(crate) config: Config,
     /// None without encryption.
     pub(crate) tls: Option<MakeRustlsConnect>,
@@ -23,7 +23,7 @@ pub(crate) struct Way {
 
 /// The TLS mode of a URL, in PostgreSQL's terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum TlsMode {
     Plain,
     /// Encryption if the server supports it, without verification of the server.
     Prefer,
@@ -34,26 +34,26 @@ enum Mode {
 }
 
 /// Parses a URL. The library knows neither `sslmode=verify-full` nor `sslrootcert`.
-pub(crate) fn way(url: &str) -> Result<Way> {
-    let (rest, asked, authorities) = taken_out(url);
+pub(crate) fn parse_url(url: &str) -> Result<ConnectSettings> {
+    let (rest, asked, authorities) = split_parameters(url);
     let mut config =
         Config::from_str(&rest).map_err(|e| silent(format!("the address is not valid: {e}")))?;
     let mode = mode(asked.as_deref(), is_here(&config), authorities.is_some())?;
     config.ssl_mode(match mode {
-        Mode::Plain => SslMode::Disable,
-        Mode::Prefer => SslMode::Prefer,
-        Mode::Require | Mode::Verify => SslMode::Require,
+        TlsMode::Plain => SslMode::Disable,
+        TlsMode::Prefer => SslMode::Prefer,
+        TlsMode::Require | TlsMode::Verify => SslMode::Require,
     });
     let tls = match mode {
-        Mode::Plain => None,
-        Mode::Prefer | Mode::Require => Some(anybody()?),
-        Mode::Verify => Some(somebody(authorities.as_deref())?),
+        TlsMode::Plain => None,
+        TlsMode::Prefer | TlsMode::Require => Some(unverified_config()?),
+        TlsMode::Verify => Some(verifying_config(authorities.as_deref())?),
     };
-    Ok(Way { config, tls: tls.map(MakeRustlsConnect::new) })
+    Ok(ConnectSettings { config, tls: tls.map(MakeRustlsConnect::new) })
 }
 
 /// Returns the URL without the two parameters that we handle, and their values.
-fn taken_out(url: &str) -> (String, Option<String>, Option<String>) {
+fn split_parameters(url: &str) -> (String, Option<String>, Option<String>) {
     let (mut mode, mut authorities) = (None, None);
     let Some((address, parameters)) = url.rsplit_once('?') else {
         return (url.into(), mode, authorities);
@@ -90,14 +90,14 @@ fn decoded(text: &str) -> String {
 
 /// Returns the TLS mode. Beyond this machine, required encryption is verified, too: a man in the middle could
 /// otherwise do the encrypting.
-fn mode(asked: Option<&str>, is_here: bool, has_authorities: bool) -> Result<Mode> {
+fn mode(asked: Option<&str>, is_here: bool, has_authorities: bool) -> Result<TlsMode> {
     match asked {
-        None if has_authorities => Ok(Mode::Verify),
-        None if is_here => Ok(Mode::Plain),
-        None | Some("prefer") => Ok(Mode::Prefer),
-        Some("disable") => Ok(Mode::Plain),
-        Some("require") if is_here && !has_authorities => Ok(Mode::Require),
-        Some("require" | "verify-full") => Ok(Mode::Verify),
+        None if has_authorities => Ok(TlsMode::Verify),
+        None if is_here => Ok(TlsMode::Plain),
+        None | Some("prefer") => Ok(TlsMode::Prefer),
+        Some("disable") => Ok(TlsMode::Plain),
+        Some("require") if is_here && !has_authorities => Ok(TlsMode::Require),
+        Some("require" | "verify-full") => Ok(TlsMode::Verify),
         Some(_) => Err(silent(
             "the address is not valid: sslmode is disable, prefer, require or verify-full",
         )),
@@ -124,7 +124,7 @@ fn builder() -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier
 }
 
 /// Builds a TLS configuration that trusts the authorities in the file, or else the public ones.
-fn somebody(authorities: Option<&str>) -> Result<ClientConfig> {
+fn verifying_config(authorities: Option<&str>) -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     match authorities {
         None | Some("system") => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
@@ -144,16 +144,16 @@ fn somebody(authorities: Option<&str>) -> Result<ClientConfig> {
 }
 
 /// Builds a TLS configuration that trusts any server. This protects from passive listeners only.
-fn anybody() -> Result<ClientConfig> {
-    let verifier = Arc::new(Anybody(crypto::ring::default_provider()));
+fn unverified_config() -> Result<ClientConfig> {
+    let verifier = Arc::new(AcceptAnyServer(crypto::ring::default_provider()));
     let config = builder()?.dangerous().with_custom_certificate_verifier(verifier);
     Ok(config.with_no_client_auth())
 }
 
 #[derive(Debug)]
-struct Anybody(CryptoProvider);
+struct AcceptAnyServer(CryptoProvider);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAnyServer {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -195,8 +195,8 @@ impl ServerCertVerifier for Anybody {
 mod tests {
     use super::*;
 
-    fn asked(url: &str) -> Option<Mode> {
-        let (rest, asked, authorities) = taken_out(url);
+    fn asked(url: &str) -> Option<TlsMode> {
+        let (rest, asked, authorities) = split_parameters(url);
         let config = Config::from_str(&rest).unwrap();
         mode(asked.as_deref(), is_here(&config), authorities.is_some()).ok()
     }
@@ -204,19 +204,19 @@ mod tests {
     #[test]
     fn what_an_address_asks_for() {
         for (url, expected) in [
-            ("postgres://a@127.0.0.1/x", Some(Mode::Plain)),
-            ("postgres://a@localhost:5432/x?sslmode=disable", Some(Mode::Plain)),
-            ("postgres:///x?host=/run/postgresql", Some(Mode::Plain)),
-            ("postgres://a@db.example/x", Some(Mode::Prefer)),
-            ("postgres://a@127.0.0.1/x?sslmode=prefer", Some(Mode::Prefer)),
-            ("postgres://a@[::1]/x?sslmode=require", Some(Mode::Require)),
-            ("postgres://a@db.example/x?sslmode=require", Some(Mode::Verify)),
+            ("postgres://a@127.0.0.1/x", Some(TlsMode::Plain)),
+            ("postgres://a@localhost:5432/x?sslmode=disable", Some(TlsMode::Plain)),
+            ("postgres:///x?host=/run/postgresql", Some(TlsMode::Plain)),
+            ("postgres://a@db.example/x", Some(TlsMode::Prefer)),
+            ("postgres://a@127.0.0.1/x?sslmode=prefer", Some(TlsMode::Prefer)),
+            ("postgres://a@[::1]/x?sslmode=require", Some(TlsMode::Require)),
+            ("postgres://a@db.example/x?sslmode=require", Some(TlsMode::Verify)),
             // One of the hosts is remote, or the name only looks like one of this machine.
-            ("postgres://a@localhost,db.example/x?sslmode=require", Some(Mode::Verify)),
-            ("postgres://a@localhost/x?sslmode=require&hostaddr=192.0.2.1", Some(Mode::Verify)),
-            ("postgres://a@localhost/x?sslmode=require&sslrootcert=/ca.pem", Some(Mode::Verify)),
-            ("postgres://a@localhost/x?sslrootcert=%2Fca.pem", Some(Mode::Verify)),
-            ("postgres://a@db/x?connect_timeout=3&sslmode=verify-full", Some(Mode::Verify)),
+            ("postgres://a@localhost,db.example/x?sslmode=require", Some(TlsMode::Verify)),
+            ("postgres://a@localhost/x?sslmode=require&hostaddr=192.0.2.1", Some(TlsMode::Verify)),
+            ("postgres://a@localhost/x?sslmode=require&sslrootcert=/ca.pem", Some(TlsMode::Verify)),
+            ("postgres://a@localhost/x?sslrootcert=%2Fca.pem", Some(TlsMode::Verify)),
+            ("postgres://a@db/x?connect_timeout=3&sslmode=verify-full", Some(TlsMode::Verify)),
             ("postgres://a@db/x?sslmode=verify-ca", None),
             ("postgres://a@db/x?sslmode=REQUIRE", None),
             ("postgres://a@db/x?sslmode=", None),
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn parameters_are_taken_out_whole() {
         let url = "postgres://a:b%3Fc@db/x?sslmode=verify-full&user=z&sslrootcert=%2Fa%20b.pem";
-        let (rest, mode, authorities) = taken_out(url);
+        let (rest, mode, authorities) = split_parameters(url);
         assert_eq!(rest, "postgres://a:b%3Fc@db/x?user=z");
         assert_eq!(mode.as_deref(), Some("verify-full"));
         assert_eq!(authorities.as_deref(), Some("/a b.pem"));

@@ -1,18 +1,18 @@
 //! The transaction trait that all SQL is written over: two column types, numbered placeholders.
 
-use crate::foresight::About;
+use crate::prefetch::InvalidationScope;
 use crate::{Error, Result};
 
 /// The SQL dialect. Branches on it are few, and each says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dialect {
+pub(crate) enum SqlDialect {
     Sqlite,
     Postgres,
 }
 
 /// A value bound to a statement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Arg<'a> {
+pub(crate) enum SqlArg<'a> {
     Null,
     Int(i64),
     Text(&'a str),
@@ -20,7 +20,7 @@ pub(crate) enum Arg<'a> {
 
 /// A value read from a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum SqlCell {
     Null,
     Int(i64),
     Text(String),
@@ -28,7 +28,7 @@ pub(crate) enum Cell {
 
 /// Refuses texts with NUL. PostgreSQL accepts none, so neither database gets one: a write that works on one works on
 /// the other. Bodies are JSON, which escapes it.
-pub(crate) fn check_texts(args: &[Arg<'_>]) -> Result<()> {
+pub(crate) fn check_texts(args: &[SqlArg<'_>]) -> Result<()> {
     if holds_nul(args) {
         return Err(Error::Other("a text holds a NUL character and cannot be kept".into()));
     }
@@ -36,14 +36,14 @@ pub(crate) fn check_texts(args: &[Arg<'_>]) -> Result<()> {
 }
 
 /// True if one of the texts holds a NUL, which no row can have.
-pub(crate) fn holds_nul(args: &[Arg<'_>]) -> bool {
-    args.iter().any(|arg| matches!(arg, Arg::Text(text) if text.contains('\0')))
+pub(crate) fn holds_nul(args: &[SqlArg<'_>]) -> bool {
+    args.iter().any(|arg| matches!(arg, SqlArg::Text(text) if text.contains('\0')))
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Row(pub(crate) Vec<Cell>);
+pub(crate) struct SqlRow(pub(crate) Vec<SqlCell>);
 
-impl Row {
+impl SqlRow {
     /// Returns the number in a column; 0 if it is missing.
     pub(crate) fn int(&self, column: usize) -> i64 {
         self.maybe_int(column).unwrap_or_default()
@@ -51,7 +51,7 @@ impl Row {
 
     pub(crate) fn maybe_int(&self, column: usize) -> Option<i64> {
         match self.0.get(column) {
-            Some(Cell::Int(value)) => Some(*value),
+            Some(SqlCell::Int(value)) => Some(*value),
             _ => None,
         }
     }
@@ -63,41 +63,46 @@ impl Row {
 
     pub(crate) fn maybe_text(&self, column: usize) -> Option<&str> {
         match self.0.get(column) {
-            Some(Cell::Text(value)) => Some(value),
+            Some(SqlCell::Text(value)) => Some(value),
             _ => None,
         }
     }
 }
 
 /// A connection, in a transaction if one has begun.
-pub(crate) trait Tx {
-    fn dialect(&self) -> Dialect;
+pub(crate) trait SqlTransaction {
+    fn dialect(&self) -> SqlDialect;
 
     /// Runs a statement and returns the number of rows it changed.
-    fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<u64>;
+    fn exec(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<u64>;
 
     /// Queues a statement whose row count is not needed. It may run, and fail, at any point up to the next statement
     /// that returns a result, or the commit.
-    fn later(&mut self, _about: About<'_>, sql: &str, args: &[Arg<'_>]) -> Result<()> {
+    fn exec_deferred(
+        &mut self,
+        _about: InvalidationScope<'_>,
+        sql: &str,
+        args: &[SqlArg<'_>],
+    ) -> Result<()> {
         self.exec(sql, args).map(drop)
     }
 
     /// Prefetches a query, so that its rows are there when it is run; `about` names the streams or keys that
     /// invalidate it. Without a network round trip prefetching gains nothing, so the default does nothing.
-    fn ask_early(&mut self, _about: &[&str], _sql: &str, _args: &[Arg<'_>]) -> Result<()> {
+    fn prefetch(&mut self, _about: &[&str], _sql: &str, _args: &[SqlArg<'_>]) -> Result<()> {
         Ok(())
     }
 
     /// Runs a query and returns its rows.
-    fn query(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<Vec<Row>>;
+    fn query(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<Vec<SqlRow>>;
 
     /// Runs several statements without values.
     fn batch(&mut self, sql: &str) -> Result<()>;
 }
 
 /// A connection that can begin and end transactions.
-pub(crate) trait Conn: Tx + Send {
-    fn begin(&mut self, intent: Intent) -> Result<()>;
+pub(crate) trait DatabaseConnection: SqlTransaction + Send {
+    fn begin(&mut self, intent: TransactionKind) -> Result<()>;
 
     /// Commits, unless a statement failed: PostgreSQL would then report success and roll back, SQLite would keep the
     /// other half. The error is returned even if the caller that caused it ignored it.
@@ -115,7 +120,7 @@ pub(crate) trait Conn: Tx + Send {
     fn tidy_up(&mut self) {}
 
     /// Shortens the timeouts, for a server that many callers wait for.
-    fn hurry(&mut self) -> Result<()> {
+    fn shorten_timeouts(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -126,47 +131,47 @@ pub(crate) trait Conn: Tx + Send {
 /// The kind of a transaction. A write takes its lock at the start: one that reads first and writes later can fail
 /// half-way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Intent {
+pub(crate) enum TransactionKind {
     /// No transaction: each statement has its own snapshot.
-    Look,
+    Autocommit,
     Read,
     Write,
     /// A write that does not wait for the disk. Other connections see it, and it may be lost in a power failure.
-    Note,
+    RelaxedWrite,
 }
 
-impl From<i64> for Arg<'_> {
+impl From<i64> for SqlArg<'_> {
     fn from(value: i64) -> Self {
-        Arg::Int(value)
+        SqlArg::Int(value)
     }
 }
 
-impl From<Option<i64>> for Arg<'_> {
+impl From<Option<i64>> for SqlArg<'_> {
     fn from(value: Option<i64>) -> Self {
-        value.map_or(Arg::Null, Arg::Int)
+        value.map_or(SqlArg::Null, SqlArg::Int)
     }
 }
 
-impl<'a> From<&'a str> for Arg<'a> {
+impl<'a> From<&'a str> for SqlArg<'a> {
     fn from(value: &'a str) -> Self {
-        Arg::Text(value)
+        SqlArg::Text(value)
     }
 }
 
-impl<'a> From<&'a String> for Arg<'a> {
+impl<'a> From<&'a String> for SqlArg<'a> {
     fn from(value: &'a String) -> Self {
-        Arg::Text(value)
+        SqlArg::Text(value)
     }
 }
 
-impl<'a> From<Option<&'a str>> for Arg<'a> {
+impl<'a> From<Option<&'a str>> for SqlArg<'a> {
     fn from(value: Option<&'a str>) -> Self {
-        value.map_or(Arg::Null, Arg::Text)
+        value.map_or(SqlArg::Null, SqlArg::Text)
     }
 }
 
 /// Builds the list of values for a statement.
 macro_rules! args {
-    ($($value:expr),* $(,)?) => { &[$($crate::tx::Arg::from($value)),*] };
+    ($($value:expr),* $(,)?) => { &[$($crate::tx::SqlArg::from($value)),*] };
 }
 pub(crate) use args;

@@ -1,13 +1,13 @@
 //! Write transactions: events, their audit entry, views, deliveries and notices, committed together.
 
-use crate::foresight::{About, Foresight};
-use crate::read::Read;
-use crate::tx::{Arg, Conn, Dialect, args};
-use crate::watch::{Topic, payload};
-use crate::{Result, Space, Token, ViewCells};
-use sayso_core::audit::{self, Entry, Head, Mark};
+use crate::prefetch::{InvalidationScope, PrefetchPlan};
+use crate::read::ReadTransaction;
+use crate::tx::{DatabaseConnection, SqlArg, SqlDialect, args};
+use crate::watch::{WatchTopic, payload};
+use crate::{Result, SpaceRow, TokenRow, ViewCells};
+use sayso_core::audit::{self, ChainEntry, ChainHead, EventReference};
 use sayso_core::gate::Gate;
-use sayso_core::message::Message;
+use sayso_core::message::AgentMessage;
 use sayso_core::run::Run;
 use sayso_core::task::Task;
 use sayso_core::{GateId, SpaceId, TaskId, Timestamp, TokenId};
@@ -17,11 +17,11 @@ use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
 /// A write transaction. It can read, and sees its own writes.
-pub struct Write<'a> {
-    pub(crate) read: Read<'a>,
-    topics: Vec<Topic>,
+pub struct WriteTransaction<'a> {
+    pub(crate) read: ReadTransaction<'a>,
+    topics: Vec<WatchTopic>,
     /// The spaces it has locked.
-    turns: BTreeMap<SpaceId, Turn>,
+    turns: BTreeMap<SpaceId, SpaceLock>,
     /// The time at which the first of its callers stops waiting.
     expires: Option<Instant>,
     /// The server's clock, in microseconds, and the local time at which it was read.
@@ -29,9 +29,9 @@ pub struct Write<'a> {
 }
 
 /// A locked space: no other transaction changes it.
-struct Turn {
+struct SpaceLock {
     /// The end of its audit chain.
-    head: Head,
+    head: ChainHead,
     has_moved: bool,
     is_deleted: bool,
     /// The time of its newest entry, where clocks are checked against that.
@@ -40,7 +40,7 @@ struct Turn {
 
 /// The delivery of an answer to an asker.
 #[derive(Debug, Clone)]
-pub struct Delivery<'a> {
+pub struct DeliveryRow<'a> {
     pub gate: GateId,
     pub asker: &'a str,
     pub state: &'a str,
@@ -55,23 +55,23 @@ const TURN: &str = "SELECT seq, hash, deleted_at, \
 /// be committed.
 const COMMIT_MAX: Duration = Duration::from_secs(60);
 
-impl<'a> Deref for Write<'a> {
-    type Target = Read<'a>;
-    fn deref(&self) -> &Read<'a> {
+impl<'a> Deref for WriteTransaction<'a> {
+    type Target = ReadTransaction<'a>;
+    fn deref(&self) -> &ReadTransaction<'a> {
         &self.read
     }
 }
 
-impl<'a> DerefMut for Write<'a> {
-    fn deref_mut(&mut self) -> &mut Read<'a> {
+impl<'a> DerefMut for WriteTransaction<'a> {
+    fn deref_mut(&mut self) -> &mut ReadTransaction<'a> {
         &mut self.read
     }
 }
 
-impl<'a> Write<'a> {
-    pub(crate) fn new(conn: &'a mut dyn Conn) -> Self {
+impl<'a> WriteTransaction<'a> {
+    pub(crate) fn new(conn: &'a mut dyn DatabaseConnection) -> Self {
         let (topics, turns) = (vec![], BTreeMap::new());
-        Self { read: Read::new(conn), topics, turns, expires: None, clock: None }
+        Self { read: ReadTransaction::new(conn), topics, turns, expires: None, clock: None }
     }
 
     /// Sets the time at which the caller stops waiting. The write is not committed after it.
@@ -106,9 +106,9 @@ impl<'a> Write<'a> {
 
     /// Writes the new ends of the audit chains, sends the NOTIFY where the transaction does that, and returns the
     /// topics.
-    pub(crate) fn close(mut self) -> Result<Vec<Topic>> {
+    pub(crate) fn close(mut self) -> Result<Vec<WatchTopic>> {
         self.check_expiry()?;
-        for (space, Turn { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
+        for (space, SpaceLock { head, has_moved, .. }) in std::mem::take(&mut self.turns) {
             if has_moved {
                 let sql = "UPDATE spaces SET seq = ?2, hash = ?3 WHERE id = ?1";
                 self.exec_about(
@@ -120,7 +120,7 @@ impl<'a> Write<'a> {
         }
         self.topics.sort_unstable();
         self.topics.dedup();
-        if self.read.conn.dialect() == Dialect::Postgres && !self.topics.is_empty() {
+        if self.read.conn.dialect() == SqlDialect::Postgres && !self.topics.is_empty() {
             let channel = crate::postgres::CHANNEL;
             let payload = payload(&self.topics);
             self.exec_about(&[], "SELECT pg_notify(?1, ?2)", args![channel, &payload])?;
@@ -130,40 +130,48 @@ impl<'a> Write<'a> {
 
     /// Prefetches the queries of the writes: first the locks of their spaces, because a read counts only after the
     /// lock.
-    pub(crate) fn foresee<'f>(&mut self, all: impl Iterator<Item = &'f Foresight>) -> Result<()> {
-        if self.read.conn.dialect() == Dialect::Sqlite {
+    pub(crate) fn prefetch_all<'f>(
+        &mut self,
+        all: impl Iterator<Item = &'f PrefetchPlan>,
+    ) -> Result<()> {
+        if self.read.conn.dialect() == SqlDialect::Sqlite {
             return Ok(());
         }
         let all: Vec<_> = all.collect();
         // In a fixed order, so that two transactions that lock the same spaces do not deadlock.
         let spaces: BTreeSet<_> = all.iter().filter_map(|foresight| foresight.space).collect();
         for space in spaces {
-            self.read.conn.ask_early(&[], TURN, args![&space.to_string()])?;
+            self.read.conn.prefetch(&[], TURN, args![&space.to_string()])?;
         }
         all.iter().try_for_each(|foresight| foresight.ask(&mut self.read))
     }
 
     /// Queues a statement; it runs at the latest with the commit, and invalidates all prefetched results.
-    pub(crate) fn exec(&mut self, sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        self.read.conn.later(About::Anything, sql, args)
+    pub(crate) fn exec(&mut self, sql: &str, args: &[SqlArg<'_>]) -> Result<()> {
+        self.read.conn.exec_deferred(InvalidationScope::Anything, sql, args)
     }
 
     /// Queues a statement that invalidates only the prefetched results about these streams or keys: see
-    /// [`Foresight`].
-    pub(crate) fn exec_about(&mut self, about: &[&str], sql: &str, args: &[Arg<'_>]) -> Result<()> {
-        self.read.conn.later(About::These(about), sql, args)
+    /// [`PrefetchPlan`].
+    pub(crate) fn exec_about(
+        &mut self,
+        about: &[&str],
+        sql: &str,
+        args: &[SqlArg<'_>],
+    ) -> Result<()> {
+        self.read.conn.exec_deferred(InvalidationScope::These(about), sql, args)
     }
 
     /// Runs a statement at once and returns the number of rows it changed.
-    pub(crate) fn count(&mut self, sql: &str, args: &[crate::tx::Arg<'_>]) -> Result<u64> {
+    pub(crate) fn count(&mut self, sql: &str, args: &[crate::tx::SqlArg<'_>]) -> Result<u64> {
         self.read.conn.exec(sql, args)
     }
 
-    pub fn add_space(&mut self, id: SpaceId, name: &str, at: Timestamp) -> Result<Space> {
-        let head = Head::genesis(id);
+    pub fn add_space(&mut self, id: SpaceId, name: &str, at: Timestamp) -> Result<SpaceRow> {
+        let head = ChainHead::genesis(id);
         let sql = "INSERT INTO spaces (id, name, created_at, seq, hash) VALUES (?1, ?2, ?3, 0, ?4)";
         self.exec(sql, args![&id.to_string(), name, at.as_micros(), head.hash.as_str()])?;
-        Ok(Space { id, name: name.into(), created_at: at, deleted_at: None, head })
+        Ok(SpaceRow { id, name: name.into(), created_at: at, deleted_at: None, head })
     }
 
     /// Marks a space as deleted. Its log and audit stay.
@@ -177,22 +185,22 @@ impl<'a> Write<'a> {
 
     /// Locks a space: until the commit no other transaction writes in it. Read the facts of a decision after this,
     /// and they cannot change before it is committed.
-    pub fn lock(&mut self, space: SpaceId) -> Result<Head> {
+    pub fn lock(&mut self, space: SpaceId) -> Result<ChainHead> {
         if let Some(turn) = self.turns.get(&space) {
             return Ok(turn.head.clone());
         }
         let sql = match self.read.conn.dialect() {
             // The transaction holds the lock of the whole file already.
-            Dialect::Sqlite => {
+            SqlDialect::Sqlite => {
                 "SELECT seq, hash, deleted_at, NULL, (SELECT json_extract(a.body, '$.at') FROM audit a \
                    WHERE a.space = spaces.id AND a.seq = spaces.seq) FROM spaces WHERE id = ?1"
             }
-            Dialect::Postgres => TURN,
+            SqlDialect::Postgres => TURN,
         };
         let row = self.read.one(sql, args![&space.to_string()])?;
         let row = row.ok_or_else(|| crate::Error::Missing(format!("space {space}")))?;
         let hash = crate::read::json(&format!("{:?}", row.text(1)))?;
-        let head = Head { seq: row.int(0) as u64, hash };
+        let head = ChainHead { seq: row.int(0) as u64, hash };
         let is_deleted = row.maybe_int(2).is_some();
         if let Some(micros) = row.maybe_int(3) {
             self.clock = Some((micros, Instant::now()));
@@ -200,7 +208,7 @@ impl<'a> Write<'a> {
         // A value cached before the lock may be stale.
         self.read.settings = None;
         let newest = row.maybe_int(4).map(Timestamp::from_micros);
-        let turn = Turn { head: head.clone(), has_moved: false, is_deleted, newest };
+        let turn = SpaceLock { head: head.clone(), has_moved: false, is_deleted, newest };
         self.turns.insert(space, turn);
         Ok(head)
     }
@@ -213,10 +221,14 @@ impl<'a> Write<'a> {
 
     /// Appends events and the audit entry that covers them. `events` are `(stream, version, body)`, with versions
     /// that continue those of the streams.
-    pub fn append(&mut self, mut entry: Entry, events: &[(String, u64, String)]) -> Result<u64> {
+    pub fn append(
+        &mut self,
+        mut entry: ChainEntry,
+        events: &[(String, u64, String)],
+    ) -> Result<u64> {
         let space = entry.space;
         let head = self.lock(space)?;
-        entry.events = events.iter().map(|(s, v, body)| Mark::of(s, *v, body)).collect();
+        entry.events = events.iter().map(|(s, v, body)| EventReference::of(s, *v, body)).collect();
         let at = entry.at.as_micros();
         let sealed = audit::seal(&head, entry);
         let (id, seq) = (space.to_string(), sealed.seq as i64);
@@ -229,10 +241,10 @@ impl<'a> Write<'a> {
         let sql = "INSERT INTO audit (space, seq, prev, hash, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         let (prev, hash) = (sealed.prev.as_str(), sealed.hash.as_str());
         self.exec_about(&[], sql, args![&id, seq, prev, hash, &sealed.body])?;
-        self.topics.push(Topic::Space(space));
+        self.topics.push(WatchTopic::Space(space));
         let seq = sealed.seq;
         if let Some(turn) = self.turns.get_mut(&space) {
-            (turn.head, turn.has_moved) = (Head { seq, hash: sealed.hash }, true);
+            (turn.head, turn.has_moved) = (ChainHead { seq, hash: sealed.hash }, true);
         }
         Ok(seq)
     }
@@ -256,13 +268,13 @@ impl<'a> Write<'a> {
     pub fn put_delivery(
         &mut self,
         space: SpaceId,
-        delivery: &Delivery<'_>,
+        delivery: &DeliveryRow<'_>,
         at: Timestamp,
     ) -> Result<()> {
         let sql = "INSERT INTO deliveries (gate, asker, space, state, at) \
                    VALUES (?1, ?2, ?3, ?4, ?5) \
                    ON CONFLICT (gate, asker) DO UPDATE SET state = excluded.state, at = excluded.at";
-        let Delivery { gate, asker, state } = delivery;
+        let DeliveryRow { gate, asker, state } = delivery;
         let (gate, space) = (gate.to_string(), space.to_string());
         self.exec_about(&[], sql, args![&gate, *asker, &space, *state, at.as_micros()])
     }
@@ -362,7 +374,7 @@ impl<'a> Write<'a> {
         self.exec(sql, &ViewCells::of_run(run, version)?.args())
     }
 
-    pub fn put_message(&mut self, message: &Message) -> Result<()> {
+    pub fn put_message(&mut self, message: &AgentMessage) -> Result<()> {
         let sql = "INSERT INTO messages (id, space, handle, recipient, sent_at, read_at, body) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
                    ON CONFLICT (id) DO UPDATE SET read_at = excluded.read_at, body = excluded.body";
@@ -380,7 +392,7 @@ impl<'a> Write<'a> {
         )
     }
 
-    pub fn add_token(&mut self, token: &Token) -> Result<()> {
+    pub fn add_token(&mut self, token: &TokenRow) -> Result<()> {
         let sql = "INSERT INTO tokens (id, space, handle, hash, role, name, task, run, launcher, \
                      created_at, expires_at, scopes) \
                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
@@ -447,7 +459,7 @@ impl<'a> Write<'a> {
     /// Returns an unused handle: as short as possible, and longer if that is taken.
     pub fn free_handle(
         &mut self,
-        table: Handles,
+        table: HandleTable,
         space: SpaceId,
         of_length: impl Fn(usize) -> String,
     ) -> Result<String> {
@@ -464,7 +476,7 @@ impl<'a> Write<'a> {
 
 /// The tables whose rows have handles.
 #[derive(Debug, Clone, Copy)]
-pub enum Handles {
+pub enum HandleTable {
     Gates,
     Tasks,
     Messages,
@@ -472,7 +484,7 @@ pub enum Handles {
     Flows,
 }
 
-impl Handles {
+impl HandleTable {
     /// Builds the query for the row with a handle.
     pub(crate) fn find(self) -> String {
         format!("SELECT 1 FROM {} WHERE space = ?1 AND handle = ?2", self.name())
@@ -480,17 +492,17 @@ impl Handles {
 
     const fn name(self) -> &'static str {
         match self {
-            Handles::Gates => "gates",
-            Handles::Tasks => "tasks",
-            Handles::Messages => "messages",
-            Handles::Tokens => "tokens",
-            Handles::Flows => "flows",
+            HandleTable::Gates => "gates",
+            HandleTable::Tasks => "tasks",
+            HandleTable::Messages => "messages",
+            HandleTable::Tokens => "tokens",
+            HandleTable::Flows => "flows",
         }
     }
 }
 
-fn topic_of(stream: &str) -> Option<Topic> {
-    stream.strip_prefix("gate/").and_then(|id| id.parse().ok()).map(Topic::Gate)
+fn topic_of(stream: &str) -> Option<WatchTopic> {
+    stream.strip_prefix("gate/").and_then(|id| id.parse().ok()).map(WatchTopic::Gate)
 }
 
 pub(crate) fn text<T: Serialize>(value: &T) -> Result<String> {

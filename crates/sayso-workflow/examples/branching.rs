@@ -3,7 +3,7 @@
 //! `cargo run -p sayso-workflow --example branching`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, Terminal, Workflow};
+use sayso_workflow::{HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,8 @@ fn way(name: &'static str) -> Phase<Job, String> {
         .terminal()
 }
 
-pub fn workflow() -> Result<Workflow<Job>, Mistakes> {
-    let question = Human::choice("How shall it be done?", ["Fast", "Thorough"])
+pub fn workflow() -> Result<Workflow<Job>, WorkflowDiagnostics> {
+    let question = HumanQuestion::choice("How shall it be done?", ["Fast", "Thorough"])
         .consequence("Thorough", "takes a day")
         .or_other();
     Workflow::new("branching", 1)
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let inbox = Inbox::in_memory("branching")?;
             let flow = inbox.begin(&workflow()?, "one", Job::default()).await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

@@ -3,7 +3,9 @@
 //! `cargo run -p sayso-workflow --example conditional`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, State, Terminal, Workflow};
+use sayso_workflow::{
+    FlowState, HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,14 +14,15 @@ pub struct Picture {
     pub label: String,
 }
 
-pub fn workflow() -> Result<Workflow<Picture>, Mistakes> {
+pub fn workflow() -> Result<Workflow<Picture>, WorkflowDiagnostics> {
     Workflow::new("conditional", 1)
         .phase(
             Phase::new("classify")
-                .agent(|_: State<Picture>| async { Ok::<_, String>("cat".to_owned()) })
+                .agent(|_: FlowState<Picture>| async { Ok::<_, String>("cat".to_owned()) })
                 .keep(|picture: &mut Picture, label: &String| picture.label = label.clone())
                 .human_if(|picture, label| {
-                    (picture.confidence < 0.8).then(|| Human::approval(format!("Is it a {label}?")))
+                    (picture.confidence < 0.8)
+                        .then(|| HumanQuestion::approval(format!("Is it a {label}?")))
                 })
                 .terminal(),
         )
@@ -35,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .begin(&workflow()?, "one", Picture { confidence: 0.6, label: String::new() })
                 .await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

@@ -3,7 +3,9 @@
 //! `cargo run -p sayso-workflow --example dynamic`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, State, Terminal, Workflow};
+use sayso_workflow::{
+    FlowState, HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,19 +29,21 @@ async fn review(rounds: u32) -> Result<Review, String> {
     })
 }
 
-pub fn workflow() -> Result<Workflow<Code>, Mistakes> {
+pub fn workflow() -> Result<Workflow<Code>, WorkflowDiagnostics> {
     Workflow::new("dynamic", 1)
         .phase(
             Phase::new("code")
-                .agent(|state: State<Code>| async move { Ok::<_, String>(state.rounds + 1) })
+                .agent(|state: FlowState<Code>| async move { Ok::<_, String>(state.rounds + 1) })
                 .keep(|code: &mut Code, rounds: &u32| code.rounds = *rounds)
                 .next("review"),
         )
         .phase(
             Phase::new("review")
-                .agent(|state: State<Code>| review(state.rounds))
+                .agent(|state: FlowState<Code>| review(state.rounds))
                 .human_if(|_, review: &Review| {
-                    review.needs_human.then(|| Human::choice(&review.question, &review.options))
+                    review
+                        .needs_human
+                        .then(|| HumanQuestion::choice(&review.question, &review.options))
                 })
                 .next_by(["code", "done"], |state, review| {
                     let is_asked_for = review.needs_human && state.value() == Some("Redesign");
@@ -58,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let inbox = Inbox::in_memory("dynamic")?;
             let flow = inbox.begin(&workflow()?, "one", Code::default()).await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

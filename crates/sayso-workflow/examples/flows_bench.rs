@@ -10,9 +10,9 @@
     missing_docs
 )]
 
-use sayso_core::{Actor, Answer, Door, Level, Proof, Role};
-use sayso_engine::{Desk, Place, World};
-use sayso_workflow::{Human, HumanInput, Inbox, Outcome, Phase, State, Workflow};
+use sayso_core::{Actor, Answer, AssuranceLevel, EntryPoint, IdentityProof, Role};
+use sayso_engine::{Desk, RuntimeEnv, StoreLocation};
+use sayso_workflow::{FlowOutcome, FlowState, HumanInput, HumanQuestion, Inbox, Phase, Workflow};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 fn ann() -> Actor {
-    Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli)
+    Actor::new(Role::Human, "ann", IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
 fn workflow() -> Workflow<u32> {
     Workflow::new("bench", 1)
         .phase(
             Phase::new("work")
-                .agent(|state: State<u32>| async move { Ok::<_, String>(state.data + 1) })
+                .agent(|state: FlowState<u32>| async move { Ok::<_, String>(state.data + 1) })
                 .keep(|state, done: &u32| *state = *done)
-                .human(Human::approval("Deploy version 1.4.2 to production?"))
+                .human(HumanQuestion::approval("Deploy version 1.4.2 to production?"))
                 .next("go on"),
         )
         .phase(
             Phase::new("go on")
-                .agent(|state: State<u32>| async move { Ok::<_, String>(state.data + 1) })
+                .agent(|state: FlowState<u32>| async move { Ok::<_, String>(state.data + 1) })
                 .keep(|state, done: &u32| *state = *done)
                 .terminal(),
         )
@@ -64,7 +64,7 @@ async fn once(
 ) -> f64 {
     let began = Instant::now();
     let (flow, outcome) = inbox.run(workflow, key, 0, HumanInput::Park).await.unwrap();
-    let Outcome::Waits(questions) = outcome else { panic!("it asks") };
+    let FlowOutcome::Waits(questions) = outcome else { panic!("it asks") };
     let asked = began.elapsed();
     tokio::time::sleep(think).await;
     let again = Instant::now();
@@ -75,7 +75,7 @@ async fn once(
     });
     answered.await.unwrap().unwrap();
     let outcome = flow.run(HumanInput::Park).await.unwrap();
-    assert!(matches!(outcome, Outcome::Done(state) if state.data == 2));
+    assert!(matches!(outcome, FlowOutcome::Done(state) if state.data == 2));
     (asked + again.elapsed()).as_secs_f64() * 1e3
 }
 
@@ -93,11 +93,11 @@ fn main() {
         wanted.0.insert(name.trim_start_matches('-').to_owned(), value);
     }
     let place = match wanted.text("backend", "sqlite").as_str() {
-        "postgres" => Place::Postgres(wanted.text("pg", "")),
-        _ => Place::Sqlite(std::path::Path::new(&wanted.text("dir", ".")).join("flows.db")),
+        "postgres" => StoreLocation::Postgres(wanted.text("pg", "")),
+        _ => StoreLocation::Sqlite(std::path::Path::new(&wanted.text("dir", ".")).join("flows.db")),
     };
-    Desk::create(place.clone(), "bench", &ann(), World::real()).unwrap();
-    let desk = Desk::open_shared(place.clone(), "bench", World::real()).unwrap();
+    Desk::create(place.clone(), "bench", &ann(), RuntimeEnv::real()).unwrap();
+    let desk = Desk::open_shared(place.clone(), "bench", RuntimeEnv::real()).unwrap();
     let inbox = Inbox::with(desk.clone(), "bench");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let said = match mode.as_str() {

@@ -3,7 +3,9 @@
 //! `cargo run -p sayso-workflow --example planned_checkpoint`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, State, Terminal, Workflow};
+use sayso_workflow::{
+    FlowState, HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,13 +22,15 @@ async fn plan(minding: Option<String>) -> Result<String, String> {
     })
 }
 
-pub fn workflow() -> Result<Workflow<Work>, Mistakes> {
+pub fn workflow() -> Result<Workflow<Work>, WorkflowDiagnostics> {
     Workflow::new("planned-checkpoint", 1)
         .phase(
             Phase::new("plan")
-                .agent(|state: State<Work>| plan(state.reason()))
+                .agent(|state: FlowState<Work>| plan(state.reason()))
                 .keep(|work: &mut Work, plan: &String| work.plan = plan.clone())
-                .human_if(|work, _| Human::approval("Shall it be carried out?").context(&work.plan))
+                .human_if(|work, _| {
+                    HumanQuestion::approval("Shall it be carried out?").context(&work.plan)
+                })
                 .on_reject("plan")
                 .next("execute"),
         )
@@ -46,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let inbox = Inbox::in_memory("planned_checkpoint")?;
             let flow = inbox.begin(&workflow()?, "one", Work::default()).await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

@@ -3,7 +3,9 @@
 //! `cargo run -p sayso-workflow --example refinement`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, State, Terminal, Workflow};
+use sayso_workflow::{
+    FlowState, HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,16 +22,16 @@ async fn write(before: String, wish: Option<String>) -> Result<String, String> {
     })
 }
 
-pub fn workflow() -> Result<Workflow<Draft>, Mistakes> {
+pub fn workflow() -> Result<Workflow<Draft>, WorkflowDiagnostics> {
     Workflow::new("refinement", 1)
         .phase(
             Phase::new("write")
-                .agent(|state: State<Draft>| write(state.text.clone(), state.reason()))
+                .agent(|state: FlowState<Draft>| write(state.text.clone(), state.reason()))
                 .keep(|draft: &mut Draft, text: &String| {
                     draft.text = text.clone();
                     draft.rounds += 1;
                 })
-                .human_if(|draft, _| Human::approval("Is it good?").context(&draft.text))
+                .human_if(|draft, _| HumanQuestion::approval("Is it good?").context(&draft.text))
                 .on_reject("write")
                 .terminal(),
         )
@@ -43,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let inbox = Inbox::in_memory("refinement")?;
             let flow = inbox.begin(&workflow()?, "one", Draft::default()).await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

@@ -3,7 +3,9 @@
 //! `cargo run -p sayso-workflow --example several_approvals`
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-use sayso_workflow::{Human, Inbox, Mistakes, Phase, State, Terminal, Workflow};
+use sayso_workflow::{
+    FlowState, HumanQuestion, Inbox, Phase, TerminalHandler, Workflow, WorkflowDiagnostics,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,24 +15,26 @@ pub struct Article {
     pub is_published: bool,
 }
 
-pub fn workflow() -> Result<Workflow<Article>, Mistakes> {
+pub fn workflow() -> Result<Workflow<Article>, WorkflowDiagnostics> {
     Workflow::new("several-approvals", 1)
         .phase(
             Phase::new("research")
-                .agent(|_: State<Article>| async { Ok::<_, String>("Three things.".to_owned()) })
+                .agent(|_: FlowState<Article>| async {
+                    Ok::<_, String>("Three things.".to_owned())
+                })
                 .keep(|article: &mut Article, notes: &String| article.notes = notes.clone())
-                .human(Human::approval("Is this enough to write?"))
+                .human(HumanQuestion::approval("Is this enough to write?"))
                 .on_reject("research")
                 .next("write"),
         )
         .phase(
             Phase::new("write")
-                .agent(|state: State<Article>| async move {
+                .agent(|state: FlowState<Article>| async move {
                     Ok::<_, String>(format!("# {}", state.notes))
                 })
                 .keep(|article: &mut Article, text: &String| article.text = text.clone())
                 .human_if(|article, _| {
-                    Human::approval("Shall it be published?").context(&article.text)
+                    HumanQuestion::approval("Shall it be published?").context(&article.text)
                 })
                 .on_reject("write")
                 .next("publish"),
@@ -51,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let inbox = Inbox::in_memory("several_approvals")?;
             let flow = inbox.begin(&workflow()?, "one", Article::default()).await?;
             // Asked here. `Inbox::open` and `HumanInput::Park` in its place ask through the inbox of a project.
-            Ok::<_, Box<dyn std::error::Error>>(flow.run(Terminal::new()).await?)
+            Ok::<_, Box<dyn std::error::Error>>(flow.run(TerminalHandler::new()).await?)
         },
         &|| false,
     )?;

@@ -1,7 +1,9 @@
 //! Runs an installed agent for one turn of a phase: Claude Code, Codex, Gemini CLI, opencode, or any program that
 //! reads a prompt.
 
-use sayso_engine::agents::{self, Adapter, Finished, Live, Said, allowed, signal};
+use sayso_engine::agents::{
+    self, AgentAdapter, AgentProcess, FinishedTurn, TurnResult, allowed, final_message,
+};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -21,7 +23,7 @@ const LISTEN: Duration = Duration::from_millis(200);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The future of a running agent turn. Dropping it ends the agent with everything it started.
-pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, String>> + Send>>;
+pub type TurnFuture = Pin<Box<dyn Future<Output = std::result::Result<TurnReport, String>> + Send>>;
 
 /// An agent that is installed on this machine.
 ///
@@ -44,11 +46,11 @@ pub type Turning = Pin<Box<dyn Future<Output = std::result::Result<Turned, Strin
 /// ```
 ///
 /// Of the variables that it is handed it gets those that its client needs, and no credential of sayso. A question for
-/// people is at the end of its turn, by signal or in JSON, and is found in [`Turned::questions`]. For agents with a
+/// people is at the end of its turn, by signal or in JSON, and is found in [`TurnReport::questions`]. For agents with a
 /// task, a worktree and a conversation that is resumed, use a worker (`sayso work`), or write the workflow in YAML.
 #[derive(Debug, Clone)]
-pub struct Agent {
-    agent: agents::Agent,
+pub struct InstalledAgent {
+    agent: agents::AgentConfig,
     variables: Vec<(String, String)>,
     folder: PathBuf,
     logs: Option<PathBuf>,
@@ -57,7 +59,7 @@ pub struct Agent {
 
 /// The result of an agent's turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turned {
+pub struct TurnReport {
     /// The agent's own final message.
     pub text: String,
     /// True if the agent reported that its work is done. The absence of a report is not completion.
@@ -70,34 +72,34 @@ pub struct Turned {
     pub session: Option<String>,
 }
 
-impl Agent {
+impl InstalledAgent {
     /// Claude Code, started as `claude`.
     pub fn claude_code() -> Self {
-        Self::of(Adapter::ClaudeCode)
+        Self::of(AgentAdapter::ClaudeCode)
     }
 
     /// Codex, started as `codex`.
     pub fn codex() -> Self {
-        Self::of(Adapter::Codex)
+        Self::of(AgentAdapter::Codex)
     }
 
     /// Gemini CLI, started as `gemini`.
     pub fn gemini() -> Self {
-        Self::of(Adapter::Gemini)
+        Self::of(AgentAdapter::Gemini)
     }
 
     /// opencode, started as `opencode`.
     pub fn opencode() -> Self {
-        Self::of(Adapter::Opencode)
+        Self::of(AgentAdapter::Opencode)
     }
 
     /// Any program that reads its prompt on its standard input and writes text.
     pub fn command(program: impl Into<String>) -> Self {
-        Self::of(Adapter::Command).program(program)
+        Self::of(AgentAdapter::Command).program(program)
     }
 
-    fn of(adapter: Adapter) -> Self {
-        let agent = agents::Agent {
+    fn of(adapter: AgentAdapter) -> Self {
+        let agent = agents::AgentConfig {
             name: adapter.as_str().into(),
             adapter,
             program: adapter.program().into(),
@@ -169,17 +171,17 @@ impl Agent {
     }
 
     /// Runs a turn in a new conversation until the agent has ended it.
-    pub fn turn(&self, prompt: impl Into<String>) -> Turning {
-        self.turning(prompt.into(), None)
+    pub fn turn(&self, prompt: impl Into<String>) -> TurnFuture {
+        self.start_turn(prompt.into(), None)
     }
 
-    /// Runs a turn in an earlier conversation: [`Turned::session`].
-    pub fn resume(&self, session: impl Into<String>, prompt: impl Into<String>) -> Turning {
-        self.turning(prompt.into(), Some(session.into()))
+    /// Runs a turn in an earlier conversation: [`TurnReport::session`].
+    pub fn resume(&self, session: impl Into<String>, prompt: impl Into<String>) -> TurnFuture {
+        self.start_turn(prompt.into(), Some(session.into()))
     }
 
-    fn turning(&self, prompt: String, session: Option<String>) -> Turning {
-        let (own, unwanted) = (self.clone(), Unwanted::default());
+    fn start_turn(&self, prompt: String, session: Option<String>) -> TurnFuture {
+        let (own, unwanted) = (self.clone(), CancelOnDrop::default());
         Box::pin(async move {
             let flag = unwanted.0.clone();
             let work = move || own.work(&prompt, session.as_deref(), &flag);
@@ -194,7 +196,7 @@ impl Agent {
         prompt: &str,
         session: Option<&str>,
         unwanted: &AtomicBool,
-    ) -> std::result::Result<Turned, String> {
+    ) -> std::result::Result<TurnReport, String> {
         let mark = format!("flow-{:016x}", RandomState::new().build_hasher().finish());
         let kept = self.logs.clone().unwrap_or_else(std::env::temp_dir);
         let log = kept.join(format!("sayso-{mark}.log"));
@@ -212,8 +214,8 @@ impl Agent {
         mark: &str,
         log: &Path,
         unwanted: &AtomicBool,
-    ) -> std::result::Result<Turned, String> {
-        let turn = agents::Turn {
+    ) -> std::result::Result<TurnReport, String> {
+        let turn = agents::TurnInput {
             folder: &self.folder,
             writable: &[],
             prompt,
@@ -224,15 +226,15 @@ impl Agent {
         };
         let live = self.agent.start(&turn).map_err(|error| error.to_string())?;
         let finished = self.listen(live, unwanted)?;
-        turned(&self.agent.name, finished)
+        read_report(&self.agent.name, finished)
     }
 
     /// Waits until the turn ends, is cancelled or exceeds its time limit.
     fn listen(
         &self,
-        mut live: Live,
+        mut live: AgentProcess,
         unwanted: &AtomicBool,
-    ) -> std::result::Result<Finished, String> {
+    ) -> std::result::Result<FinishedTurn, String> {
         let began = Instant::now();
         while !live.is_over() {
             live.next(LISTEN);
@@ -249,16 +251,16 @@ impl Agent {
 
 /// Sets the cancellation flag when the future of a turn is dropped.
 #[derive(Default)]
-struct Unwanted(Arc<AtomicBool>);
+struct CancelOnDrop(Arc<AtomicBool>);
 
-impl Drop for Unwanted {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
 /// Reads the result of an agent that has ended. Each end other than a clearly successful turn is a failure.
-fn turned(name: &str, finished: Finished) -> std::result::Result<Turned, String> {
+fn read_report(name: &str, finished: FinishedTurn) -> std::result::Result<TurnReport, String> {
     if let Some(limit) = finished.limited {
         return Err(format!("{name} may do no more for now: {}", limit.text.trim()));
     }
@@ -272,23 +274,23 @@ fn turned(name: &str, finished: Finished) -> std::result::Result<Turned, String>
         return Err(format!("{name} said nothing. {}", problem.trim()));
     }
     let session = finished.session;
-    let mut turned = Turned { session, ..Turned::default() };
-    match signal::read(&text) {
-        Said::Failed { reason } => return Err(format!("{name} gave up: {reason}")),
-        Said::Completed { confidence, .. } => {
+    let mut turned = TurnReport { session, ..TurnReport::default() };
+    match final_message::read(&text) {
+        TurnResult::Failed { reason } => return Err(format!("{name} gave up: {reason}")),
+        TurnResult::Completed { confidence, .. } => {
             (turned.completed, turned.confidence) = (true, confidence)
         }
-        Said::Asks(requests) => {
+        TurnResult::Asks(requests) => {
             turned.questions = requests.into_iter().map(|r| r.question).collect()
         }
         // An agent that uses signals and is not understood may have asked: that must not be ignored.
-        Said::Unclear { why }
+        TurnResult::Unclear { why }
             if ["<promise", "\"status\""].iter().any(|mark| text.contains(mark)) =>
         {
             return Err(format!("{name} is not understood: {why}"));
         }
         // An agent that was not told to use signals has a plain message.
-        Said::Unclear { .. } => {}
+        TurnResult::Unclear { .. } => {}
     }
-    Ok(Turned { text, ..turned })
+    Ok(TurnReport { text, ..turned })
 }

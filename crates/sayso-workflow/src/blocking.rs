@@ -1,6 +1,6 @@
 //! Bridges between blocking and asynchronous code: for programs and steps that are not asynchronous.
 
-use crate::plan::{Work, Worked};
+use crate::plan::{WorkFuture, WorkOutcome};
 use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
@@ -32,11 +32,11 @@ pub fn block_on<T>(
 /// Runs a blocking step of a [`Crew`](crate::file::Crew) on a thread of its own, off the threads of the runtime. The
 /// closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
 /// `tokio::task::spawn_blocking` does the same.
-pub fn blocking(step: impl FnOnce() -> Worked + Send + 'static) -> Work {
+pub fn blocking(step: impl FnOnce() -> WorkOutcome + Send + 'static) -> WorkFuture {
     Box::pin(async move {
         match tokio::task::spawn_blocking(step).await {
             Ok(worked) => worked,
-            Err(error) => Worked::Failed(error.to_string()),
+            Err(error) => WorkOutcome::Failed(error.to_string()),
         }
     })
 }

@@ -1,6 +1,6 @@
 //! Errors of running a workflow.
 
-use crate::Mistakes;
+use crate::WorkflowDiagnostics;
 use sayso_core::Code;
 use sayso_core::flow::Flow;
 
@@ -17,7 +17,7 @@ pub enum Error {
     Desk(#[from] sayso_engine::Error),
     /// The workflow has mistakes.
     #[error(transparent)]
-    Mistakes(#[from] Mistakes),
+    Mistakes(#[from] WorkflowDiagnostics),
     /// An agent or command failed its step.
     #[error("flow {flow}, phase {phase:?}: {why}")]
     Step {

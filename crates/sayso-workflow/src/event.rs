@@ -1,8 +1,8 @@
 //! The event stream of a flow: read from the log, so that a listener that starts late or in another process misses
 //! nothing.
 
-use crate::{Inbox, Result, Said};
-use sayso_core::flow::{self, How};
+use crate::{AnswerRecord, Inbox, Result};
+use sayso_core::flow::{self, FlowEndKind};
 use sayso_core::{FlowId, GateId, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// An event of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event")]
-pub enum Event {
+pub enum WorkflowEvent {
     /// The flow started.
     #[serde(rename = "flow:started")]
     Started {
@@ -55,7 +55,7 @@ pub enum Event {
         /// The phase of the question.
         phase: String,
         /// The answer or the other end.
-        said: Box<Said>,
+        said: Box<AnswerRecord>,
     },
     /// The flow entered another phase.
     #[serde(rename = "phase:entered")]
@@ -67,22 +67,22 @@ pub enum Event {
     #[serde(rename = "flow:ended")]
     Ended {
         /// The way in which it ended.
-        how: How,
+        how: FlowEndKind,
         /// The reason, in words.
         note: String,
     },
 }
 
-impl Event {
+impl WorkflowEvent {
     /// Returns the name of the event.
     pub const fn name(&self) -> &'static str {
         match self {
-            Event::Started { .. } => "flow:started",
-            Event::AgentCompleted { .. } => "agent:completed",
-            Event::InputRequested { .. } => "input:requested",
-            Event::InputReceived { .. } => "input:received",
-            Event::PhaseEntered { .. } => "phase:entered",
-            Event::Ended { .. } => "flow:ended",
+            WorkflowEvent::Started { .. } => "flow:started",
+            WorkflowEvent::AgentCompleted { .. } => "agent:completed",
+            WorkflowEvent::InputRequested { .. } => "input:requested",
+            WorkflowEvent::InputReceived { .. } => "input:received",
+            WorkflowEvent::PhaseEntered { .. } => "phase:entered",
+            WorkflowEvent::Ended { .. } => "flow:ended",
         }
     }
 }
@@ -93,25 +93,25 @@ pub fn question_id(flow: FlowId, position: u32, item: u32) -> GateId {
 }
 
 /// The events of a flow in order, from its beginning.
-pub struct Events {
+pub struct WorkflowEventStream {
     inbox: Inbox,
     flow: FlowId,
     /// The number of log entries read.
     seen: usize,
     /// The phase and position after them.
     place: (String, u32),
-    ready: VecDeque<(Timestamp, Event)>,
+    ready: VecDeque<(Timestamp, WorkflowEvent)>,
     is_over: bool,
 }
 
-impl Events {
+impl WorkflowEventStream {
     pub(crate) fn new(inbox: Inbox, flow: FlowId) -> Self {
         let (place, ready) = (Default::default(), VecDeque::new());
         Self { inbox, flow, seen: 0, place, ready, is_over: false }
     }
 
     /// Waits for the next event; none when the flow has ended and all events were returned.
-    pub async fn next(&mut self) -> Result<Option<(Timestamp, Event)>> {
+    pub async fn next(&mut self) -> Result<Option<(Timestamp, WorkflowEvent)>> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
@@ -120,7 +120,7 @@ impl Events {
                 return Ok(None);
             }
             // Subscribe first, look second: a commit in between wakes us.
-            let woken = self.inbox.when_something_happens().await?;
+            let woken = self.inbox.space_changed().await?;
             self.read().await?;
             if self.ready.is_empty() && !self.is_over {
                 let _ = tokio::time::timeout(LOOK_AGAIN, woken).await;
@@ -130,55 +130,58 @@ impl Events {
 
     async fn read(&mut self) -> Result<()> {
         let id = self.flow;
-        let history = self.inbox.on_desk(move |desk, _| desk.flow_history(id)).await?;
+        let history = self.inbox.blocking_on_desk(move |desk, _| desk.flow_history(id)).await?;
         for (at, event) in history.into_iter().skip(self.seen) {
             self.seen += 1;
             for told in self.told(event).await? {
-                self.is_over |= matches!(told, Event::Ended { .. });
+                self.is_over |= matches!(told, WorkflowEvent::Ended { .. });
                 self.ready.push_back((at, told));
             }
         }
         Ok(())
     }
 
-    async fn told(&mut self, event: flow::Event) -> Result<Vec<Event>> {
+    async fn told(&mut self, event: flow::FlowLogEvent) -> Result<Vec<WorkflowEvent>> {
         let (phase, position) = self.place.clone();
         Ok(match event {
-            flow::Event::Started(started) => {
+            flow::FlowLogEvent::Started(started) => {
                 self.place = (started.phase.clone(), 0);
-                vec![Event::Started { phase: started.phase }]
+                vec![WorkflowEvent::Started { phase: started.phase }]
             }
-            flow::Event::Completed { item, output, .. } => {
-                vec![Event::AgentCompleted { phase, item, output }]
+            flow::FlowLogEvent::Completed { item, output, .. } => {
+                vec![WorkflowEvent::AgentCompleted { phase, item, output }]
             }
-            flow::Event::Asked { item, gate } => {
-                let asked = self.inbox.on_desk(move |desk, _| desk.gate(gate)).await?;
+            flow::FlowLogEvent::Asked { item, gate } => {
+                let asked = self.inbox.blocking_on_desk(move |desk, _| desk.gate(gate)).await?;
                 let options = crate::human::options(&asked.card.shape);
                 let (id, prompt) = (gate.to_string(), asked.card.question);
-                vec![Event::InputRequested { id, phase, item, prompt, options }]
+                vec![WorkflowEvent::InputRequested { id, phase, item, prompt, options }]
             }
-            flow::Event::Heard { item, heard, .. } => {
+            flow::FlowLogEvent::Heard { item, heard, .. } => {
                 let own = question_id(self.flow, position, item);
                 let id = heard.gate.unwrap_or(own).to_string();
                 let (prompt, options) = (heard.question.clone(), vec![]);
                 let asked = heard.gate.is_none().then(|| {
                     let (id, phase) = (id.clone(), phase.clone());
-                    Event::InputRequested { id, phase, item, prompt, options }
+                    WorkflowEvent::InputRequested { id, phase, item, prompt, options }
                 });
-                let said = Box::new(Said::of(item, &heard));
-                asked.into_iter().chain([Event::InputReceived { id, phase, said }]).collect()
+                let said = Box::new(AnswerRecord::of(item, &heard));
+                asked
+                    .into_iter()
+                    .chain([WorkflowEvent::InputReceived { id, phase, said }])
+                    .collect()
             }
-            flow::Event::Moved { to, .. } => {
+            flow::FlowLogEvent::Moved { to, .. } => {
                 self.place = (to.clone(), position + 1);
-                vec![Event::PhaseEntered { phase: to }]
+                vec![WorkflowEvent::PhaseEntered { phase: to }]
             }
-            flow::Event::Ended { how, note, .. } => vec![Event::Ended { how, note }],
-            flow::Event::Taken { .. }
-            | flow::Event::Adopted { .. }
-            | flow::Event::Kept { .. }
-            | flow::Event::LetGo
-            | flow::Event::Stuck { .. }
-            | flow::Event::Unknown => vec![],
+            flow::FlowLogEvent::Ended { how, note, .. } => vec![WorkflowEvent::Ended { how, note }],
+            flow::FlowLogEvent::Taken { .. }
+            | flow::FlowLogEvent::Adopted { .. }
+            | flow::FlowLogEvent::Kept { .. }
+            | flow::FlowLogEvent::Released
+            | flow::FlowLogEvent::Stuck { .. }
+            | flow::FlowLogEvent::Unknown => vec![],
         })
     }
 }

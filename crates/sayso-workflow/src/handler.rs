@@ -3,12 +3,12 @@
 //! Only the inbox is durable, knows who answered and proves it. A question that a program asks by a handler of its
 //! own is recorded with the name of that handler, so that it is not mistaken for more than it is.
 
-use crate::Human;
+use crate::HumanQuestion;
 use crate::event::question_id;
 use sayso_core::approvers::Approvers;
 use sayso_core::flow::Flow;
-use sayso_core::text::{harmless, harmless_line};
-use sayso_core::{Answer, GateId, Kind, Refusal, Risk, Shape, typed};
+use sayso_core::text::{sanitize, sanitize_line};
+use sayso_core::{Answer, AnswerShape, GateId, GateKind, Refusal, Risk, answer_input};
 use std::future::Future;
 use std::io::{BufRead, Write};
 use std::pin::Pin;
@@ -23,10 +23,10 @@ pub enum HumanInput {
     /// Asks through the inbox. The run continues as soon as there is an answer.
     Wait,
     /// Asks by a handler of the program's own.
-    By(Arc<dyn Handler>),
+    By(Arc<dyn QuestionHandler>),
 }
 
-impl<H: Handler + 'static> From<H> for HumanInput {
+impl<H: QuestionHandler + 'static> From<H> for HumanInput {
     fn from(handler: H) -> Self {
         Self::By(Arc::new(handler))
     }
@@ -39,7 +39,7 @@ impl<H: Handler + 'static> From<H> for HumanInput {
 /// responsibility of the handler.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Request {
+pub struct HandlerRequest {
     /// Its id: the same question has the same one, each time it is asked.
     pub id: GateId,
     /// The handle of the flow.
@@ -59,7 +59,7 @@ pub struct Request {
     /// Facts that the program itself has seen, by name.
     pub facts: Vec<(String, String)>,
     /// The form of the answer.
-    pub shape: Shape,
+    pub shape: AnswerShape,
     /// The required approvers, where the workflow names them.
     pub to: Option<Approvers>,
     /// The risk of a wrong answer, where the workflow states it.
@@ -68,8 +68,8 @@ pub struct Request {
     pub within: Option<Duration>,
 }
 
-impl Request {
-    pub(crate) fn of(flow: &Flow, item: u32, human: &Human) -> Self {
+impl HandlerRequest {
+    pub(crate) fn of(flow: &Flow, item: u32, human: &HumanQuestion) -> Self {
         Self {
             id: question_id(flow.started.id, flow.position, item),
             flow: flow.started.handle.clone(),
@@ -90,20 +90,22 @@ impl Request {
     /// Returns the names of the options.
     pub fn options(&self) -> Vec<&str> {
         match &self.shape {
-            Shape::Choice { options, .. } => options.iter().map(|o| o.name.as_str()).collect(),
-            Shape::Verdict | Shape::Text | Shape::Form { .. } => vec![],
+            AnswerShape::Choice { options, .. } => {
+                options.iter().map(|o| o.name.as_str()).collect()
+            }
+            AnswerShape::Verdict | AnswerShape::Text | AnswerShape::Form { .. } => vec![],
         }
     }
 
     /// Checks that an answer fits the form. One that does not is never adapted.
     pub(crate) fn check(&self, answer: &Answer) -> Result<(), String> {
-        answer.check(Kind::Decision, &self.shape).map_err(|refusal| refusal.message)
+        answer.check(GateKind::Decision, &self.shape).map_err(|refusal| refusal.message)
     }
 }
 
 /// The result of asking.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Told {
+pub enum HandlerReply {
     /// The person's answer.
     Answer(Answer),
     /// There is no answer now: the flow stays where it is, and the question is asked again when it continues. The run
@@ -112,43 +114,43 @@ pub enum Told {
 }
 
 /// The future of a question.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Told, String>> + Send + 'a>>;
+pub type AskFuture<'a> = Pin<Box<dyn Future<Output = Result<HandlerReply, String>> + Send + 'a>>;
 
 /// A way to ask that is the program's own.
 ///
 /// It lacks what the inbox has: no person is notified, nothing waits when the program ends, no policy is applied,
 /// and sayso knows neither who answered nor if they were allowed to. Its result is recorded under its name.
-pub trait Handler: Send + Sync {
+pub trait QuestionHandler: Send + Sync {
     /// Returns its name in the log.
     fn name(&self) -> &str;
     /// Asks a person and returns the future of the answer.
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a>;
+    fn ask<'a>(&'a self, request: &'a HandlerRequest) -> AskFuture<'a>;
 }
 
 /// Makes a handler from a closure.
-pub fn by<F, Fut>(name: impl Into<String>, ask: F) -> HumanInput
+pub fn handler_fn<F, Fut>(name: impl Into<String>, ask: F) -> HumanInput
 where
-    F: Fn(Request) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<Told, String>> + Send + 'static,
+    F: Fn(HandlerRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<HandlerReply, String>> + Send + 'static,
 {
-    HumanInput::By(Arc::new(Custom { name: name.into(), ask }))
+    HumanInput::By(Arc::new(ClosureHandler { name: name.into(), ask }))
 }
 
-struct Custom<F> {
+struct ClosureHandler<F> {
     name: String,
     ask: F,
 }
 
-impl<F, Fut> Handler for Custom<F>
+impl<F, Fut> QuestionHandler for ClosureHandler<F>
 where
-    F: Fn(Request) -> Fut + Send + Sync,
-    Fut: Future<Output = Result<Told, String>> + Send + 'static,
+    F: Fn(HandlerRequest) -> Fut + Send + Sync,
+    Fut: Future<Output = Result<HandlerReply, String>> + Send + 'static,
 {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a HandlerRequest) -> AskFuture<'a> {
         Box::pin((self.ask)(request.clone()))
     }
 }
@@ -158,21 +160,21 @@ where
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AutoApprove;
 
-impl Handler for AutoApprove {
+impl QuestionHandler for AutoApprove {
     fn name(&self) -> &str {
         "auto-approve (for tests)"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a HandlerRequest) -> AskFuture<'a> {
         Box::pin(async move {
             match &request.shape {
-                Shape::Verdict => Ok(Told::Answer(Answer::approved())),
-                Shape::Choice { options, .. } => {
+                AnswerShape::Verdict => Ok(HandlerReply::Answer(Answer::approved())),
+                AnswerShape::Choice { options, .. } => {
                     let mut names = options.iter().map(|option| option.name.clone());
                     let first = names.find(|name| !request.shape.declines(name));
-                    Ok(Told::Answer(Answer::choice(first.into_iter().collect(), None)))
+                    Ok(HandlerReply::Answer(Answer::choice(first.into_iter().collect(), None)))
                 }
-                Shape::Text | Shape::Form { .. } => {
+                AnswerShape::Text | AnswerShape::Form { .. } => {
                     Err(format!("it has nothing to write for {:?}", request.prompt))
                 }
             }
@@ -186,22 +188,22 @@ impl Handler for AutoApprove {
 ///
 /// The person at the terminal answers: recipients and deadline are shown, and not enforced.
 #[derive(Clone)]
-pub struct Terminal {
-    ends: Arc<Mutex<Ends>>,
+pub struct TerminalHandler {
+    ends: Arc<Mutex<TerminalStreams>>,
 }
 
-struct Ends {
+struct TerminalStreams {
     input: Box<dyn BufRead + Send>,
     output: Box<dyn Write + Send>,
 }
 
-impl Default for Terminal {
+impl Default for TerminalHandler {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Terminal {
+impl TerminalHandler {
     /// Uses standard input, and standard error for the questions.
     pub fn new() -> Self {
         Self::with(std::io::BufReader::new(std::io::stdin()), std::io::stderr())
@@ -209,17 +211,17 @@ impl Terminal {
 
     /// Uses another input and output.
     pub fn with(input: impl BufRead + Send + 'static, output: impl Write + Send + 'static) -> Self {
-        let ends = Ends { input: Box::new(input), output: Box::new(output) };
+        let ends = TerminalStreams { input: Box::new(input), output: Box::new(output) };
         Self { ends: Arc::new(Mutex::new(ends)) }
     }
 }
 
-impl Handler for Terminal {
+impl QuestionHandler for TerminalHandler {
     fn name(&self) -> &str {
         "terminal"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a HandlerRequest) -> AskFuture<'a> {
         let (ends, request) = (self.ends.clone(), request.clone());
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || {
@@ -231,43 +233,43 @@ impl Handler for Terminal {
     }
 }
 
-impl Ends {
-    fn ask(&mut self, request: &Request) -> std::io::Result<Told> {
+impl TerminalStreams {
+    fn ask(&mut self, request: &HandlerRequest) -> std::io::Result<HandlerReply> {
         let Self { input, output } = self;
-        writeln!(output, "\n{}", harmless(&request.prompt).text)?;
+        writeln!(output, "\n{}", sanitize(&request.prompt).text)?;
         if !request.context.is_empty() {
-            for line in harmless(&request.context).text.lines() {
+            for line in sanitize(&request.context).text.lines() {
                 writeln!(output, "  │ {line}")?;
             }
         }
         for (name, value) in &request.facts {
-            writeln!(output, "  {}: {}", harmless_line(name), harmless_line(value))?;
+            writeln!(output, "  {}: {}", sanitize_line(name), sanitize_line(value))?;
         }
         for condition in conditions(request) {
             writeln!(output, "  {condition}")?;
         }
-        if let Shape::Choice { options, .. } = &request.shape {
+        if let AnswerShape::Choice { options, .. } = &request.shape {
             for (number, option) in options.iter().enumerate() {
                 let leads = if option.consequence.is_empty() { "" } else { ": " };
-                let (name, to) = (harmless_line(&option.name), harmless_line(&option.consequence));
+                let (name, to) = (sanitize_line(&option.name), sanitize_line(&option.consequence));
                 let no = if request.shape.declines(&option.name) { " (a no)" } else { "" };
                 writeln!(output, "  {} {name}{no}{leads}{to}", number + 1)?;
             }
         }
         loop {
-            write!(output, "{}: ", typed::how(&request.shape))?;
+            write!(output, "{}: ", answer_input::input_help(&request.shape))?;
             output.flush()?;
             let mut line = String::new();
             if input.read_line(&mut line)? == 0 {
-                return Ok(Told::Later);
+                return Ok(HandlerReply::Later);
             }
             if line.trim().is_empty() {
                 writeln!(output, "nothing was said")?;
                 continue;
             }
-            let read = typed::read(&request.shape, &line).map_err(in_words);
+            let read = answer_input::parse_answer(&request.shape, &line).map_err(in_words);
             match read.and_then(|answer| request.check(&answer).map(|()| answer)) {
-                Ok(answer) => return Ok(Told::Answer(answer)),
+                Ok(answer) => return Ok(HandlerReply::Answer(answer)),
                 Err(why) => writeln!(output, "{why}")?,
             }
         }
@@ -275,8 +277,8 @@ impl Ends {
 }
 
 /// Describes the recipients, risk and deadline that the workflow demands.
-fn conditions(request: &Request) -> Vec<String> {
-    let to = request.to.as_ref().map(|to| format!("for {}", harmless_line(&to.in_words())));
+fn conditions(request: &HandlerRequest) -> Vec<String> {
+    let to = request.to.as_ref().map(|to| format!("for {}", sanitize_line(&to.in_words())));
     let risk = request.risk.map(|risk| format!("{} risk", risk.as_str()));
     let within = request.within.map(|time| format!("within {} seconds", time.as_secs()));
     [to, risk, within].into_iter().flatten().collect()

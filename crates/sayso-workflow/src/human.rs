@@ -1,35 +1,35 @@
 //! The question of a phase to a person, for workflows in Rust.
 
-use crate::Mistake;
+use crate::WorkflowDiagnostic;
 use sayso_core::approvers::Approvers;
-use sayso_core::gate::{Card, Fact};
-use sayso_core::{Choice, GateId, Kind, Risk, Shape, TaskId};
-use sayso_engine::{Ask, Demands};
+use sayso_core::gate::{Card, CardFact};
+use sayso_core::{AnswerShape, ChoiceOption, GateId, GateKind, Risk, TaskId};
+use sayso_engine::{AskDemands, NewGate};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Human {
+pub struct HumanQuestion {
     pub(crate) prompt: String,
     pub(crate) context: String,
-    pub(crate) shape: Shape,
+    pub(crate) shape: AnswerShape,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) to: Option<Approvers>,
     pub(crate) risk: Option<Risk>,
     pub(crate) within: Option<Duration>,
 }
 
-impl Human {
-    fn new(prompt: impl Into<String>, shape: Shape) -> Self {
+impl HumanQuestion {
+    fn new(prompt: impl Into<String>, shape: AnswerShape) -> Self {
         let (prompt, context, facts) = (prompt.into(), String::new(), vec![]);
         Self { prompt, context, shape, facts, to: None, risk: None, within: None }
     }
 
     /// Asks for a yes or a no.
     pub fn approval(prompt: impl Into<String>) -> Self {
-        Self::new(prompt, Shape::Verdict)
+        Self::new(prompt, AnswerShape::Verdict)
     }
 
     /// Asks for one of the options.
@@ -37,22 +37,22 @@ impl Human {
         prompt: impl Into<String>,
         options: impl IntoIterator<Item = S>,
     ) -> Self {
-        let options = options.into_iter().map(Choice::named).collect();
-        Self::new(prompt, Shape::Choice { options, multi: false, other: false })
+        let options = options.into_iter().map(ChoiceOption::named).collect();
+        Self::new(prompt, AnswerShape::Choice { options, multi: false, other: false })
     }
 
     /// Asks for a free text.
     pub fn text(prompt: impl Into<String>) -> Self {
-        Self::new(prompt, Shape::Text)
+        Self::new(prompt, AnswerShape::Text)
     }
 
     /// Asks to fill in a form, described by a JSON Schema.
     pub fn form(prompt: impl Into<String>, schema: Value) -> Self {
-        Self::new(prompt, Shape::Form { schema })
+        Self::new(prompt, AnswerShape::Form { schema })
     }
 
     /// Makes a question of this form, as a workflow file has it.
-    pub(crate) fn of(prompt: impl Into<String>, shape: Shape) -> Self {
+    pub(crate) fn of(prompt: impl Into<String>, shape: AnswerShape) -> Self {
         Self::new(prompt, shape)
     }
 
@@ -73,7 +73,7 @@ impl Human {
     /// Sets the consequence of picking an option.
     #[must_use]
     pub fn consequence(mut self, option: &str, leads_to: impl Into<String>) -> Self {
-        if let Shape::Choice { options, .. } = &mut self.shape
+        if let AnswerShape::Choice { options, .. } = &mut self.shape
             && let Some(found) = options.iter_mut().find(|choice| choice.name == option)
         {
             found.consequence = leads_to.into();
@@ -84,7 +84,7 @@ impl Human {
     /// Marks an option as a no, equal to rejecting. Options that read as yes and no need not be marked.
     #[must_use]
     pub fn declines(mut self, option: &str) -> Self {
-        if let Shape::Choice { options, .. } = &mut self.shape
+        if let AnswerShape::Choice { options, .. } = &mut self.shape
             && let Some(found) = options.iter_mut().find(|choice| choice.name == option)
         {
             found.declines = true;
@@ -95,7 +95,7 @@ impl Human {
     /// Allows free text beside the options.
     #[must_use]
     pub fn or_other(mut self) -> Self {
-        if let Shape::Choice { other, .. } = &mut self.shape {
+        if let AnswerShape::Choice { other, .. } = &mut self.shape {
             *other = true;
         }
         self
@@ -104,7 +104,7 @@ impl Human {
     /// Allows to pick more than one option.
     #[must_use]
     pub fn or_several(mut self) -> Self {
-        if let Shape::Choice { multi, .. } = &mut self.shape {
+        if let AnswerShape::Choice { multi, .. } = &mut self.shape {
             *multi = true;
         }
         self
@@ -133,24 +133,26 @@ impl Human {
     }
 
     /// Returns the mistake in the question, if there is one.
-    pub(crate) fn mistake(&self, phase: &str) -> Option<Mistake> {
-        let Shape::Choice { options, .. } = &self.shape else { return None };
+    pub(crate) fn mistake(&self, phase: &str) -> Option<WorkflowDiagnostic> {
+        let AnswerShape::Choice { options, .. } = &self.shape else { return None };
         if options.is_empty() {
-            return Some(Mistake::NoOptions(phase.into()));
+            return Some(WorkflowDiagnostic::NoOptions(phase.into()));
         }
         let mut names = BTreeSet::new();
         let same = options.iter().find(|choice| !names.insert(&choice.name))?;
-        Some(Mistake::SameOption { phase: phase.into(), option: same.name.clone() })
+        Some(WorkflowDiagnostic::SameOption { phase: phase.into(), option: same.name.clone() })
     }
 
     /// Builds the gate of the question for the desk.
-    pub(crate) fn ask(&self, id: GateId, task: Option<TaskId>) -> Ask {
+    pub(crate) fn ask(&self, id: GateId, task: Option<TaskId>) -> NewGate {
         let kind = match self.shape {
             // The verdict is on the phase: it continues, or is done again.
-            Shape::Verdict => Kind::Checkpoint,
-            Shape::Text | Shape::Choice { .. } | Shape::Form { .. } => Kind::Decision,
+            AnswerShape::Verdict => GateKind::Checkpoint,
+            AnswerShape::Text | AnswerShape::Choice { .. } | AnswerShape::Form { .. } => {
+                GateKind::Decision
+            }
         };
-        let fact = |(name, value): &(String, String)| Fact {
+        let fact = |(name, value): &(String, String)| CardFact {
             name: name.clone(),
             value: value.clone().into(),
             verified: true,
@@ -161,23 +163,23 @@ impl Human {
             facts: self.facts.iter().map(fact).collect(),
             shape: self.shape.clone(),
         };
-        let ask = Ask::new(id, kind, task, card);
+        let ask = NewGate::new(id, kind, task, card);
         let usual = ask.demands.clone();
         let deadline_ms = self.within.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
-        let demands = Demands {
+        let demands = AskDemands {
             approvers: self.to.clone().unwrap_or(usual.approvers),
             risk: self.risk.unwrap_or(usual.risk),
             deadline_ms: deadline_ms.or(usual.deadline_ms),
             ..usual
         };
-        Ask { demands, ..ask }
+        NewGate { demands, ..ask }
     }
 }
 
 /// Returns the names of the options of a question.
-pub fn options(shape: &Shape) -> Vec<String> {
+pub fn options(shape: &AnswerShape) -> Vec<String> {
     match shape {
-        Shape::Choice { options, .. } => options.iter().map(|o| o.name.clone()).collect(),
-        Shape::Verdict | Shape::Text | Shape::Form { .. } => vec![],
+        AnswerShape::Choice { options, .. } => options.iter().map(|o| o.name.clone()).collect(),
+        AnswerShape::Verdict | AnswerShape::Text | AnswerShape::Form { .. } => vec![],
     }
 }

@@ -3,19 +3,20 @@
 //! A program asks under a *key* of its own (an idempotency key). The key names the question, or the flow: when the
 //! program is killed and started again, the same key finds the same one.
 
+use crate::executor::{FlowProgress, advance};
 use crate::handler::HumanInput;
-use crate::plan::Plan;
-use crate::walk::{Walked, walk};
-use crate::{Error, Events, Result, State, Workflow};
-use sayso_core::flow::{self, Claim, FlowPlace, How};
+use crate::plan::ExecutionPlan;
+use crate::{Error, FlowState, Result, Workflow, WorkflowEventStream};
+use sayso_core::flow::{self, FlowEndKind, FlowPlace, LeaseClaim};
 use sayso_core::gate::{Card, Gate};
-use sayso_core::run::Holder;
+use sayso_core::run::LeaseHolder;
 use sayso_core::{
-    Actor, Answer, Choice, Digest, Door, FlowId, GateId, Kind, Proof, Role, Shape, TaskId,
-    Timestamp, Verdict,
+    Actor, Answer, AnswerShape, ChoiceOption, Digest, EntryPoint, FlowId, GateId, GateKind,
+    IdentityProof, Role, TaskId, Timestamp, Verdict,
 };
 use sayso_engine::{
-    Ask, Desk, Listening, NewFlow, Place, ReadyFilter, Waited, Waits, World, is_held, worker,
+    Desk, GateWaiters, NewFlow, NewGate, ReadyFilter, RuntimeEnv, StoreLocation, WaitOutcome,
+    WaitSubscription, is_held, worker,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,40 +36,51 @@ const READY_AT_A_TIME: usize = 100;
 pub struct Inbox {
     desk: Desk,
     asker: Actor,
-    holder: Holder,
+    holder: LeaseHolder,
     /// The place at which the commands of flows run, and the permission to take flows over from another place.
     place: Option<FlowPlace>,
     adopts: bool,
-    waits: Arc<Mutex<Option<Waits>>>,
+    waits: Arc<Mutex<Option<GateWaiters>>>,
 }
 
 impl Inbox {
     /// Opens a space in a SQLite file, as `sayso init` makes it.
     pub fn open(file: impl AsRef<Path>, space: &str, program: &str) -> Result<Self> {
-        Self::at(Place::Sqlite(file.as_ref().to_owned()), space, program)
+        Self::at(StoreLocation::Sqlite(file.as_ref().to_owned()), space, program)
     }
 
     /// Opens a space in a PostgreSQL database.
     pub fn open_postgres(url: &str, space: &str, program: &str) -> Result<Self> {
-        Self::at(Place::Postgres(url.into()), space, program)
+        Self::at(StoreLocation::Postgres(url.into()), space, program)
     }
 
     /// Creates a space of its own in memory that ends with the program, for tests.
     pub fn in_memory(program: &str) -> Result<Self> {
-        let maker =
-            Actor::new(Role::Service, program, Proof::None, sayso_core::Level::S0, Door::Workflow);
-        let (desk, _) = Desk::create(Place::Memory, "memory", &maker, World::real())?;
+        let maker = Actor::new(
+            Role::Service,
+            program,
+            IdentityProof::None,
+            sayso_core::AssuranceLevel::S0,
+            EntryPoint::Workflow,
+        );
+        let (desk, _) = Desk::create(StoreLocation::Memory, "memory", &maker, RuntimeEnv::real())?;
         Ok(Self::with(desk, program))
     }
 
     /// Opens a space at any store location.
-    pub fn at(place: Place, space: &str, program: &str) -> Result<Self> {
-        Ok(Self::with(Desk::open_shared(place, space, World::real())?, program))
+    pub fn at(place: StoreLocation, space: &str, program: &str) -> Result<Self> {
+        Ok(Self::with(Desk::open_shared(place, space, RuntimeEnv::real())?, program))
     }
 
     /// Asks through a desk that is open already, local or on a server.
     pub fn with(desk: Desk, program: &str) -> Self {
-        let asker = Actor::new(Role::Service, program, Proof::None, desk.level(), Door::Workflow);
+        let asker = Actor::new(
+            Role::Service,
+            program,
+            IdentityProof::None,
+            desk.level(),
+            EntryPoint::Workflow,
+        );
         Self::with_actor(desk, asker)
     }
 
@@ -97,20 +109,25 @@ impl Inbox {
 
     /// Starts a flow, or finds the one that was started under this key. The same key with another state is refused: a
     /// key means one flow of a workflow. In another workflow the same key is another flow.
-    pub async fn begin<S>(&self, workflow: &Workflow<S>, key: &str, state: S) -> Result<Flow<S>>
+    pub async fn begin<S>(
+        &self,
+        workflow: &Workflow<S>,
+        key: &str,
+        state: S,
+    ) -> Result<FlowHandle<S>>
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let new = self.new_flow(workflow, key, state)?;
         let id = new.id;
-        let begun = self.on_desk(move |desk, asker| {
-            or_as_it_began(desk, &new, desk.start_flow(asker, new.clone()))
+        let begun = self.blocking_on_desk(move |desk, asker| {
+            or_existing_version(desk, &new, desk.start_flow(asker, new.clone()))
         });
         let handle = begun.await?.started.handle;
-        Ok(Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle })
+        Ok(FlowHandle { inbox: self.clone(), workflow: workflow.clone(), id, handle })
     }
 
-    /// Starts a flow and runs it as far as possible: [`Inbox::begin`] and [`Flow::run`], with one write less. No
+    /// Starts a flow and runs it as far as possible: [`Inbox::begin`] and [`FlowHandle::run`], with one write less. No
     /// other process can take it in between.
     pub async fn run<S>(
         &self,
@@ -118,21 +135,21 @@ impl Inbox {
         key: &str,
         state: S,
         input: impl Into<HumanInput>,
-    ) -> Result<(Flow<S>, Outcome<S>)>
+    ) -> Result<(FlowHandle<S>, FlowOutcome<S>)>
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
         let new = self.new_flow(workflow, key, state)?;
         let (id, claim) = (new.id, self.claim(None));
-        let led = self.on_desk(move |desk, asker| {
+        let led = self.blocking_on_desk(move |desk, asker| {
             let led = desk.lead_flow(asker, new.clone(), claim);
             let is_new = led.as_ref().is_ok_and(|(_, is_new)| *is_new);
-            let found = or_as_it_began(desk, &new, led.map(|(flow, _)| flow))?;
+            let found = or_existing_version(desk, &new, led.map(|(flow, _)| flow))?;
             Ok((found, is_new))
         });
         let (found, is_new) = led.await?;
         let handle = found.started.handle.clone();
-        let flow = Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle };
+        let flow = FlowHandle { inbox: self.clone(), workflow: workflow.clone(), id, handle };
         let outcome = flow.walk(&input.into(), is_new.then_some(found)).await?;
         Ok((flow, outcome))
     }
@@ -141,7 +158,7 @@ impl Inbox {
     where
         S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let state = serde_json::to_value(State::begin(state))
+        let state = serde_json::to_value(FlowState::begin(state))
             .map_err(|e| Error::Unwritten { what: "the state".into(), why: e.to_string() })?;
         Ok(NewFlow {
             id: self.flow_id(workflow.name(), key),
@@ -157,13 +174,19 @@ impl Inbox {
     }
 
     /// Returns the claim on a flow that is not held, or whose holder is dead.
-    pub(crate) fn claim(&self, before: Option<&flow::Flow>) -> Claim {
+    pub(crate) fn claim(&self, before: Option<&flow::Flow>) -> LeaseClaim {
         let holder = self.holder();
         let is_gone = |flow: &&flow::Flow| {
             flow.hold.as_ref().is_some_and(|hold| worker::is_gone(&hold.holder, &holder))
         };
         let dead = before.filter(is_gone).map(|flow| flow.fence);
-        Claim::Take { holder, until: self.lease(), dead, place: self.place(), adopts: self.adopts }
+        LeaseClaim::Take {
+            holder,
+            until: self.lease(),
+            dead,
+            place: self.place(),
+            adopts: self.adopts,
+        }
     }
 
     /// Returns the end of a lease that begins now.
@@ -173,31 +196,31 @@ impl Inbox {
     }
 
     /// Returns a flow that was started earlier.
-    pub fn flow<S>(&self, workflow: &Workflow<S>, id: FlowId) -> Flow<S> {
+    pub fn flow<S>(&self, workflow: &Workflow<S>, id: FlowId) -> FlowHandle<S> {
         let handle = id.to_string();
-        Flow { inbox: self.clone(), workflow: workflow.clone(), id, handle }
+        FlowHandle { inbox: self.clone(), workflow: workflow.clone(), id, handle }
     }
 
     /// Returns flows of a workflow that can continue, oldest first: their questions were answered, or their holder's
     /// lease ran out. A flow whose step failed is not among them, so that a program that polls these does not repeat
     /// it again and again: see [`Inbox::stuck`].
-    pub async fn ready<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
+    pub async fn ready<S>(&self, workflow: &Workflow<S>) -> Result<Vec<FlowHandle<S>>> {
         self.free(workflow, false).await
     }
 
     /// Returns flows of a workflow that could not continue at the last attempt, oldest first. Running one tries its
     /// step again.
-    pub async fn stuck<S>(&self, workflow: &Workflow<S>) -> Result<Vec<Flow<S>>> {
+    pub async fn stuck<S>(&self, workflow: &Workflow<S>) -> Result<Vec<FlowHandle<S>>> {
         self.free(workflow, true).await
     }
 
     /// Returns a page of flows that are not held; held ones are skipped and do not count.
-    async fn free<S>(&self, workflow: &Workflow<S>, stuck: bool) -> Result<Vec<Flow<S>>> {
+    async fn free<S>(&self, workflow: &Workflow<S>, stuck: bool) -> Result<Vec<FlowHandle<S>>> {
         let (name, mut after, mut free) = (workflow.name().to_owned(), None, vec![]);
         loop {
             let workflow = Some(name.clone());
             let filter = ReadyFilter { workflow, stuck, after, limit: READY_AT_A_TIME };
-            let page = self.on_desk(move |desk, _| desk.ready_flows(&filter)).await?;
+            let page = self.blocking_on_desk(move |desk, _| desk.ready_flows(&filter)).await?;
             let (now, more) = (self.now(), page.more);
             after = page.items.last().map(|flow| flow.started.id);
             free.extend(page.items.into_iter().filter(|flow| !is_held(flow, &self.holder, now)));
@@ -205,7 +228,7 @@ impl Inbox {
                 break;
             }
         }
-        let flow = |flow: flow::Flow| Flow {
+        let flow = |flow: flow::Flow| FlowHandle {
             inbox: self.clone(),
             workflow: workflow.clone(),
             id: flow.started.id,
@@ -215,8 +238,8 @@ impl Inbox {
     }
 
     /// Returns the events of a flow, from its beginning.
-    pub fn events(&self, flow: FlowId) -> Events {
-        Events::new(self.clone(), flow)
+    pub fn events(&self, flow: FlowId) -> WorkflowEventStream {
+        WorkflowEventStream::new(self.clone(), flow)
     }
 
     /// Returns the flow id of a key: always the same for the same workflow and space.
@@ -226,7 +249,7 @@ impl Inbox {
     }
 
     /// Runs a blocking call of the desk on a thread of its own, off the threads of the runtime.
-    pub(crate) async fn on_desk<T: Send + 'static>(
+    pub(crate) async fn blocking_on_desk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Desk, &Actor) -> sayso_engine::Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -239,32 +262,32 @@ impl Inbox {
     }
 
     /// Returns a future that ends when a gate changes. Subscribe first, look second.
-    pub(crate) async fn when_it_moves(&self, gate: GateId) -> Result<Woken> {
+    pub(crate) async fn gate_changed(&self, gate: GateId) -> Result<WakeFuture> {
         let (wake, woken) = oneshot::channel();
         let ring = move || wake.send(()).unwrap_or_default();
         let listening = self.waits().await?.listen(gate, ring);
-        Ok(Woken { woken, _listening: listening })
+        Ok(WakeFuture { woken, _listening: listening })
     }
 
     /// Returns a future that ends at the next change in the space.
-    pub(crate) async fn when_something_happens(&self) -> Result<Woken> {
+    pub(crate) async fn space_changed(&self) -> Result<WakeFuture> {
         let (wake, woken) = oneshot::channel();
         let ring = move || wake.send(()).unwrap_or_default();
         let listening = self.waits().await?.listen_to_all(ring);
-        Ok(Woken { woken, _listening: listening })
+        Ok(WakeFuture { woken, _listening: listening })
     }
 
-    async fn waits(&self) -> Result<Waits> {
+    async fn waits(&self) -> Result<GateWaiters> {
         let before = self.waits.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(waits) = before {
             return Ok(waits);
         }
-        let waits = self.on_desk(|desk, _| Waits::start(desk.clone())).await?;
+        let waits = self.blocking_on_desk(|desk, _| GateWaiters::start(desk.clone())).await?;
         let mut shared = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(shared.get_or_insert(waits).clone())
     }
 
-    pub(crate) fn holder(&self) -> Holder {
+    pub(crate) fn holder(&self) -> LeaseHolder {
         self.holder.clone()
     }
 
@@ -274,16 +297,16 @@ impl Inbox {
 
     /// Asks, or finds the question that was asked under this key before. The same key with another question is
     /// refused: a key means one question.
-    pub fn ask(&self, key: &str, question: Question) -> Result<Pending<'_>> {
+    pub fn ask(&self, key: &str, question: InboxQuestion) -> Result<PendingQuestion<'_>> {
         let card = Card {
             question: question.text,
             narrative: question.context,
             facts: vec![],
             shape: question.shape,
         };
-        let ask = Ask::new(self.id_of(key), question.kind, question.task, card);
+        let ask = NewGate::new(self.id_of(key), question.kind, question.task, card);
         let gate = self.desk.ask(&self.asker, ask)?;
-        Ok(Pending { inbox: self, gate })
+        Ok(PendingQuestion { inbox: self, gate })
     }
 
     /// Returns the gate id of a key: always the same for the same program and space.
@@ -294,7 +317,7 @@ impl Inbox {
 
 /// Returns the flow that was just started or, where one with another version of the workflow exists under its id,
 /// that one: the version check follows when it is run.
-fn or_as_it_began(
+fn or_existing_version(
     desk: &Desk,
     new: &NewFlow,
     begun: sayso_engine::Result<flow::Flow>,
@@ -316,12 +339,12 @@ fn chance(name: &str) -> u128 {
 }
 
 /// A future that ends at the next wake-up.
-pub(crate) struct Woken {
+pub(crate) struct WakeFuture {
     woken: oneshot::Receiver<()>,
-    _listening: Listening,
+    _listening: WaitSubscription,
 }
 
-impl Future for Woken {
+impl Future for WakeFuture {
     type Output = ();
     fn poll(
         mut self: std::pin::Pin<&mut Self>,
@@ -332,7 +355,7 @@ impl Future for Woken {
 }
 
 /// One durable execution of a workflow.
-pub struct Flow<S> {
+pub struct FlowHandle<S> {
     inbox: Inbox,
     workflow: Workflow<S>,
     id: FlowId,
@@ -343,9 +366,9 @@ pub struct Flow<S> {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "it is looked at once, by whoever ran the flow")]
 #[non_exhaustive]
-pub enum Outcome<S> {
+pub enum FlowOutcome<S> {
     /// The flow is complete.
-    Done(State<S>),
+    Done(FlowState<S>),
     /// A person said no, and the workflow has no branch for that.
     Rejected(String),
     /// A failure that the workflow has no branch for.
@@ -354,7 +377,7 @@ pub enum Outcome<S> {
     Cancelled(String),
     /// It waits for people: the questions in the inbox. The program may end. The list is empty where the program asks
     /// by a handler of its own and that returned [`Told::Later`](crate::Told::Later): running the flow asks again.
-    Waits(Vec<Waiting>),
+    Waits(Vec<OpenQuestion>),
     /// Another process runs the flow.
     Elsewhere,
 }
@@ -362,7 +385,7 @@ pub enum Outcome<S> {
 /// A question that a flow waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Waiting {
+pub struct OpenQuestion {
     /// The id of the gate.
     pub gate: GateId,
     /// The handle of the gate.
@@ -371,7 +394,7 @@ pub struct Waiting {
     pub prompt: String,
 }
 
-impl<S> Flow<S>
+impl<S> FlowHandle<S>
 where
     S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
@@ -386,25 +409,25 @@ where
     }
 
     /// Runs the flow as far as possible. After a crash, run it again.
-    pub async fn run(&self, input: impl Into<HumanInput>) -> Result<Outcome<S>> {
+    pub async fn run(&self, input: impl Into<HumanInput>) -> Result<FlowOutcome<S>> {
         self.walk(&input.into(), None).await
     }
 
-    async fn walk(&self, input: &HumanInput, led: Option<flow::Flow>) -> Result<Outcome<S>> {
-        let plan: Arc<dyn Plan> = self.workflow.inner.clone();
-        match walk(&self.inbox, plan, self.id, input, led).await? {
-            Walked::Elsewhere => Ok(Outcome::Elsewhere),
-            Walked::Waits(flow) => Ok(Outcome::Waits(self.waiting(&flow).await?)),
-            Walked::Ended(flow) => {
+    async fn walk(&self, input: &HumanInput, led: Option<flow::Flow>) -> Result<FlowOutcome<S>> {
+        let plan: Arc<dyn ExecutionPlan> = self.workflow.inner.clone();
+        match advance(&self.inbox, plan, self.id, input, led).await? {
+            FlowProgress::Elsewhere => Ok(FlowOutcome::Elsewhere),
+            FlowProgress::Waits(flow) => Ok(FlowOutcome::Waits(self.waiting(&flow).await?)),
+            FlowProgress::Ended(flow) => {
                 let note = flow.ending.as_ref().map(|e| e.note.clone()).unwrap_or_default();
-                match flow.ending.as_ref().map_or(How::Failed, |ending| ending.how) {
-                    How::Done => {
+                match flow.ending.as_ref().map_or(FlowEndKind::Failed, |ending| ending.how) {
+                    FlowEndKind::Done => {
                         let state = flow.state.clone();
-                        Ok(Outcome::Done(crate::phase::read(&flow, "its state", state)?))
+                        Ok(FlowOutcome::Done(crate::phase::read(&flow, "its state", state)?))
                     }
-                    How::Rejected => Ok(Outcome::Rejected(note)),
-                    How::Failed => Ok(Outcome::Failed(note)),
-                    How::Cancelled => Ok(Outcome::Cancelled(note)),
+                    FlowEndKind::Rejected => Ok(FlowOutcome::Rejected(note)),
+                    FlowEndKind::Failed => Ok(FlowOutcome::Failed(note)),
+                    FlowEndKind::Cancelled => Ok(FlowOutcome::Cancelled(note)),
                 }
             }
         }
@@ -413,23 +436,25 @@ where
     /// Cancels the flow; its open gates are withdrawn.
     pub async fn cancel(&self, reason: &str) -> Result<()> {
         let (id, reason) = (self.id, reason.to_owned());
-        self.inbox.on_desk(move |desk, asker| desk.cancel_flow(asker, id, &reason)).await?;
+        self.inbox
+            .blocking_on_desk(move |desk, asker| desk.cancel_flow(asker, id, &reason))
+            .await?;
         Ok(())
     }
 
     /// Returns its events, from its beginning.
-    pub fn events(&self) -> Events {
+    pub fn events(&self) -> WorkflowEventStream {
         self.inbox.events(self.id)
     }
 
-    async fn waiting(&self, flow: &flow::Flow) -> Result<Vec<Waiting>> {
+    async fn waiting(&self, flow: &flow::Flow) -> Result<Vec<OpenQuestion>> {
         let gates: Vec<_> = flow.waits_for().map(|(_, gate)| gate).collect();
         self.inbox
-            .on_desk(move |desk, _| {
+            .blocking_on_desk(move |desk, _| {
                 let waiting = |id: GateId| {
                     let gate = desk.gate(id)?;
                     let (handle, prompt) = (gate.handle().to_owned(), gate.card.question);
-                    Ok(Waiting { gate: id, handle, prompt })
+                    Ok(OpenQuestion { gate: id, handle, prompt })
                 };
                 gates.into_iter().map(waiting).collect()
             })
@@ -439,27 +464,27 @@ where
 
 /// A question that is asked outside of a flow.
 #[derive(Debug, Clone)]
-pub struct Question {
-    kind: Kind,
+pub struct InboxQuestion {
+    kind: GateKind,
     text: String,
     context: String,
-    shape: Shape,
+    shape: AnswerShape,
     task: Option<TaskId>,
 }
 
-impl Question {
-    fn new(kind: Kind, text: impl Into<String>, shape: Shape) -> Self {
+impl InboxQuestion {
+    fn new(kind: GateKind, text: impl Into<String>, shape: AnswerShape) -> Self {
         Self { kind, text: text.into(), context: String::new(), shape, task: None }
     }
 
     /// Asks for yes or no.
     pub fn approval(text: impl Into<String>) -> Self {
-        Self::new(Kind::Approval, text, Shape::Verdict)
+        Self::new(GateKind::Approval, text, AnswerShape::Verdict)
     }
 
     /// Asks for a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::new(Kind::Decision, text, Shape::Text)
+        Self::new(GateKind::Decision, text, AnswerShape::Text)
     }
 
     /// Asks to pick one of the options.
@@ -467,8 +492,12 @@ impl Question {
         text: impl Into<String>,
         options: impl IntoIterator<Item = S>,
     ) -> Self {
-        let options = options.into_iter().map(Choice::named).collect();
-        Self::new(Kind::Decision, text, Shape::Choice { options, multi: false, other: false })
+        let options = options.into_iter().map(ChoiceOption::named).collect();
+        Self::new(
+            GateKind::Decision,
+            text,
+            AnswerShape::Choice { options, multi: false, other: false },
+        )
     }
 
     /// Sets further context for the person.
@@ -487,14 +516,14 @@ impl Question {
 }
 
 /// A question that was asked.
-pub struct Pending<'a> {
+pub struct PendingQuestion<'a> {
     inbox: &'a Inbox,
     gate: Gate,
 }
 
 /// The reply to a question. A missing answer is never an empty answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum QuestionReply {
     /// A person approved, with this text.
     Approved(String),
     /// A person picked, wrote or filled in this.
@@ -507,7 +536,7 @@ pub enum Reply {
     Pending,
 }
 
-impl Pending<'_> {
+impl PendingQuestion<'_> {
     /// Returns the handle of the gate.
     pub fn handle(&self) -> &str {
         self.gate.handle()
@@ -515,11 +544,11 @@ impl Pending<'_> {
 
     /// Waits for the answer, at most for `timeout`. The process may die meanwhile: asking again under the same key
     /// continues from here.
-    pub fn wait(&self, timeout: Option<Duration>) -> Result<Reply> {
+    pub fn wait(&self, timeout: Option<Duration>) -> Result<QuestionReply> {
         let Inbox { desk, asker, .. } = self.inbox;
         match desk.wait(self.gate.opened.id, timeout)? {
-            Waited::TimedOut(_) => Ok(Reply::Pending),
-            Waited::Ended(gate) => {
+            WaitOutcome::TimedOut(_) => Ok(QuestionReply::Pending),
+            WaitOutcome::Ended(gate) => {
                 desk.acknowledge(asker, gate.opened.id)?;
                 Ok(reply(&gate))
             }
@@ -527,14 +556,14 @@ impl Pending<'_> {
     }
 }
 
-fn reply(gate: &Gate) -> Reply {
+fn reply(gate: &Gate) -> QuestionReply {
     match gate.answer() {
         Some((answer, _)) => match answer.verdict {
-            Verdict::Approved => Reply::Approved(answer.as_text()),
-            Verdict::Answered => Reply::Answered(answer.as_text()),
-            Verdict::Rejected => Reply::Rejected(why(answer)),
+            Verdict::Approved => QuestionReply::Approved(answer.as_text()),
+            Verdict::Answered => QuestionReply::Answered(answer.as_text()),
+            Verdict::Rejected => QuestionReply::Rejected(why(answer)),
         },
-        None => Reply::Unanswered(gate.state().to_owned()),
+        None => QuestionReply::Unanswered(gate.state().to_owned()),
     }
 }
 

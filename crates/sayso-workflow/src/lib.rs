@@ -56,41 +56,46 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod diagnostic;
 mod error;
 mod event;
+mod executor;
 pub mod file;
 pub mod graph;
 mod handler;
 mod human;
 mod inbox;
-mod mistake;
 mod phase;
 mod plan;
 mod state;
-mod walk;
 mod workflow;
 
 mod blocking;
 
-pub use agent::{Agent, Turned, Turning};
+pub use agent::{InstalledAgent, TurnFuture, TurnReport};
 pub use blocking::{block_on, blocking};
+pub use diagnostic::{WorkflowDiagnostic, WorkflowDiagnostics};
 pub use error::{Error, Result};
-pub use event::{Event, Events, question_id};
-pub use handler::{Asking, AutoApprove, Handler, HumanInput, Request, Terminal, Told, by};
-pub use human::{Human, options as options_of};
-pub use inbox::{Flow, Inbox, Outcome, Pending, Question, Reply, Waiting};
-pub use mistake::{Mistake, Mistakes};
+pub use event::{WorkflowEvent, WorkflowEventStream, question_id};
+pub use executor::FlowProgress;
+pub use handler::{
+    AskFuture, AutoApprove, HandlerReply, HandlerRequest, HumanInput, QuestionHandler,
+    TerminalHandler, handler_fn,
+};
+pub use human::{HumanQuestion, options as options_of};
+pub use inbox::{
+    FlowHandle, FlowOutcome, Inbox, InboxQuestion, OpenQuestion, PendingQuestion, QuestionReply,
+};
 pub use phase::Phase;
-pub use plan::{Work, Worked};
-pub use state::{Said, State};
-pub use walk::Walked;
-pub use workflow::{Builder, Workflow};
+pub use plan::{WorkFuture, WorkOutcome};
+pub use state::{AnswerRecord, FlowState};
+pub use workflow::{Workflow, WorkflowBuilder};
 
 // Re-exports of the types in the signatures above, so that a program needs one crate.
 pub use sayso_core::approvers::Approvers;
-pub use sayso_core::flow::{Flow as FlowRecord, How};
+pub use sayso_core::flow::{Flow as FlowRecord, FlowEndKind};
 pub use sayso_core::{
-    Actor, Answer, Choice, Code, Content, Door, FlowId, GateId, Kind, Level, Proof, Risk, Role,
-    Shape, TaskId, Timestamp, Verdict,
+    Actor, Answer, AnswerContent, AnswerShape, AssuranceLevel, ChoiceOption, Code, EntryPoint,
+    FlowId, GateId, GateKind, IdentityProof, Risk, Role, TaskId, Timestamp, Verdict,
 };
-pub use sayso_engine::{Desk, Error as DeskError, Place};
+pub use sayso_engine::{Desk, Error as DeskError, StoreLocation};

@@ -1,6 +1,6 @@
 //! A phase of a workflow in Rust: an agent may work, a person may be asked, and it leads to the next phase or ends.
 
-use crate::{Error, Human, Mistake, Result, Said, State};
+use crate::{AnswerRecord, Error, FlowState, HumanQuestion, Result, WorkflowDiagnostic};
 use sayso_core::flow::Flow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,81 +11,84 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
-type Fallible<T> = std::result::Result<T, String>;
-type Agent<S> = Arc<
-    dyn Fn(State<S>, u32) -> Pin<Box<dyn Future<Output = Fallible<Value>> + Send>> + Send + Sync,
+type StringResult<T> = std::result::Result<T, String>;
+type AgentFn<S> = Arc<
+    dyn Fn(FlowState<S>, u32) -> Pin<Box<dyn Future<Output = StringResult<Value>> + Send>>
+        + Send
+        + Sync,
 >;
-type Items<S> = Arc<dyn Fn(&S) -> usize + Send + Sync>;
-type Keep<S> = Arc<dyn Fn(&mut S, &Outputs) -> Result<()> + Send + Sync>;
-type Ask<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<Vec<(u32, Human)>> + Send + Sync>;
-type Hear<S> = Arc<dyn Fn(&mut S, &Said) + Send + Sync>;
-type Route<S> = Arc<dyn Fn(&State<S>, &Outputs) -> Result<String> + Send + Sync>;
+type ItemCountFn<S> = Arc<dyn Fn(&S) -> usize + Send + Sync>;
+type KeepFn<S> = Arc<dyn Fn(&mut S, &PhaseOutputs) -> Result<()> + Send + Sync>;
+type AskFn<S> =
+    Arc<dyn Fn(&FlowState<S>, &PhaseOutputs) -> Result<Vec<(u32, HumanQuestion)>> + Send + Sync>;
+type HearFn<S> = Arc<dyn Fn(&mut S, &AnswerRecord) + Send + Sync>;
+type RouteFn<S> = Arc<dyn Fn(&FlowState<S>, &PhaseOutputs) -> Result<String> + Send + Sync>;
 
 /// One phase of a workflow over a state `S`, whose agent returns an `O`.
 ///
 /// `O` is `()` where no agent works, and a `Vec` where it works item by item.
 pub struct Phase<S, O = ()> {
-    pub(crate) body: Body<S>,
+    pub(crate) body: PhaseBody<S>,
     output: PhantomData<fn() -> O>,
 }
 
 /// A phase without the type of its agent's output.
-pub(crate) struct Body<S> {
+pub(crate) struct PhaseBody<S> {
     pub(crate) name: String,
-    pub(crate) agent: Option<Agent<S>>,
+    pub(crate) agent: Option<AgentFn<S>>,
     /// The number of items; none where the step is done once.
-    pub(crate) items: Option<Items<S>>,
+    pub(crate) items: Option<ItemCountFn<S>>,
     pub(crate) at_once: usize,
     pub(crate) retries: u32,
-    pub(crate) keep: Option<Keep<S>>,
-    pub(crate) ask: Option<Ask<S>>,
+    pub(crate) keep: Option<KeepFn<S>>,
+    pub(crate) ask: Option<AskFn<S>>,
     /// True if each item has a question of its own.
     pub(crate) asks_each: bool,
     /// The question, where it is always the same.
-    pub(crate) fixed: Option<Human>,
-    pub(crate) hear: Option<Hear<S>>,
-    pub(crate) next: Next<S>,
+    pub(crate) fixed: Option<HumanQuestion>,
+    pub(crate) hear: Option<HearFn<S>>,
+    pub(crate) next: PhaseNext<S>,
     pub(crate) on_reject: Option<String>,
     pub(crate) on_silence: Option<String>,
 }
 
 /// The targets of a phase.
-pub(crate) enum Next<S> {
+pub(crate) enum PhaseNext<S> {
     Unsaid,
     /// It ends the flow.
     End,
     /// Always to this phase.
     To(String),
     /// To one of these phases.
-    By(Vec<String>, Route<S>),
+    By(Vec<String>, RouteFn<S>),
 }
 
-impl<S> Body<S> {
+impl<S> PhaseBody<S> {
     /// Returns all phases that it may lead to.
     pub(crate) fn targets(&self) -> Vec<&str> {
         let next: Vec<&str> = match &self.next {
-            Next::Unsaid | Next::End => vec![],
-            Next::To(name) => vec![name],
-            Next::By(names, _) => names.iter().map(String::as_str).collect(),
+            PhaseNext::Unsaid | PhaseNext::End => vec![],
+            PhaseNext::To(name) => vec![name],
+            PhaseNext::By(names, _) => names.iter().map(String::as_str).collect(),
         };
         let others = [&self.on_reject, &self.on_silence].into_iter().flatten();
         next.into_iter().chain(others.map(String::as_str)).collect()
     }
 
-    pub(crate) fn mistakes(&self) -> Vec<Mistake> {
+    pub(crate) fn mistakes(&self) -> Vec<WorkflowDiagnostic> {
         let mut mistakes = vec![];
         let name = self.name.clone();
         if name.trim().is_empty() || name.chars().any(char::is_control) {
-            mistakes.push(Mistake::BadName(name.clone()));
+            mistakes.push(WorkflowDiagnostic::BadName(name.clone()));
         }
         if self.agent.is_none() && self.ask.is_none() {
-            mistakes.push(Mistake::Empty(name.clone()));
+            mistakes.push(WorkflowDiagnostic::Empty(name.clone()));
         }
         if self.asks_each && self.items.is_none() {
-            mistakes.push(Mistake::NoPieces(name.clone()));
+            mistakes.push(WorkflowDiagnostic::NoPieces(name.clone()));
         }
-        if matches!(self.next, Next::Unsaid) {
-            mistakes.push(Mistake::NoWayOn(name));
+        if matches!(self.next, PhaseNext::Unsaid) {
+            mistakes.push(WorkflowDiagnostic::NoWayOn(name));
         }
         mistakes.extend(self.fixed.as_ref().and_then(|human| human.mistake(&self.name)));
         mistakes
@@ -93,12 +96,12 @@ impl<S> Body<S> {
 }
 
 /// The outputs of the agent's work in a phase, by item.
-pub(crate) struct Outputs<'a> {
+pub(crate) struct PhaseOutputs<'a> {
     flow: &'a Flow,
     is_many: bool,
 }
 
-impl<'a> Outputs<'a> {
+impl<'a> PhaseOutputs<'a> {
     pub(crate) fn of(flow: &'a Flow, is_many: bool) -> Self {
         Self { flow, is_many }
     }
@@ -132,7 +135,7 @@ where
 {
     /// Creates a phase of this name, in which nothing happens yet.
     pub fn new(name: impl Into<String>) -> Self {
-        let body = Body {
+        let body = PhaseBody {
             name: name.into(),
             agent: None,
             items: None,
@@ -143,7 +146,7 @@ where
             asks_each: false,
             fixed: None,
             hear: None,
-            next: Next::Unsaid,
+            next: PhaseNext::Unsaid,
             on_reject: None,
             on_silence: None,
         };
@@ -154,18 +157,18 @@ where
     /// it works, it begins anew.
     pub fn agent<O, E, Fut>(
         self,
-        agent: impl Fn(State<S>) -> Fut + Send + Sync + 'static,
+        agent: impl Fn(FlowState<S>) -> Fut + Send + Sync + 'static,
     ) -> Phase<S, O>
     where
         O: Serialize,
         E: Display,
         Fut: Future<Output = std::result::Result<O, E>> + Send + 'static,
     {
-        let agent: Agent<S> = Arc::new(move |state, _| {
+        let agent: AgentFn<S> = Arc::new(move |state, _| {
             let work = agent(state);
             Box::pin(async move { written(work.await) })
         });
-        Phase { body: Body { agent: Some(agent), ..self.body }, output: PhantomData }
+        Phase { body: PhaseBody { agent: Some(agent), ..self.body }, output: PhantomData }
     }
 
     /// Sets an agent that works item by item, on several items in parallel. Each output is recorded at once. The
@@ -173,7 +176,7 @@ where
     pub fn agent_for_each<I, O, E, Fut>(
         self,
         items: impl Fn(&S) -> Vec<I> + Send + Sync + 'static,
-        agent: impl Fn(State<S>, I) -> Fut + Send + Sync + 'static,
+        agent: impl Fn(FlowState<S>, I) -> Fut + Send + Sync + 'static,
     ) -> Phase<S, Vec<O>>
     where
         I: Send + 'static,
@@ -182,11 +185,11 @@ where
         Fut: Future<Output = std::result::Result<O, E>> + Send + 'static,
     {
         let items = Arc::new(items);
-        let count: Items<S> = {
+        let count: ItemCountFn<S> = {
             let items = items.clone();
             Arc::new(move |state| items(state).len())
         };
-        let agent: Agent<S> = Arc::new(move |state, item| {
+        let agent: AgentFn<S> = Arc::new(move |state, item| {
             let picked = items(&state.data).into_iter().nth(item as usize);
             let work = picked.map(|picked| agent(state, picked));
             Box::pin(async move {
@@ -196,7 +199,8 @@ where
                 }
             })
         });
-        let body = Body { agent: Some(agent), items: Some(count), at_once: AT_ONCE, ..self.body };
+        let body =
+            PhaseBody { agent: Some(agent), items: Some(count), at_once: AT_ONCE, ..self.body };
         Phase { body, output: PhantomData }
     }
 }
@@ -204,7 +208,7 @@ where
 /// The default number of items in parallel.
 const AT_ONCE: usize = 8;
 
-fn written<O: Serialize, E: Display>(done: std::result::Result<O, E>) -> Fallible<Value> {
+fn written<O: Serialize, E: Display>(done: std::result::Result<O, E>) -> StringResult<Value> {
     let output = done.map_err(|e| e.to_string())?;
     serde_json::to_value(output).map_err(|e| format!("what the agent gave cannot be written: {e}"))
 }
@@ -220,9 +224,9 @@ impl<S, O> Phase<S, Vec<O>> {
     /// Asks about each item separately, all at one time, unless the closure returns none. The flow continues when all
     /// were answered; `state.humans` has the result of each.
     #[must_use]
-    pub fn human_for_each<H: Into<Option<Human>>>(
+    pub fn human_for_each<H: Into<Option<HumanQuestion>>>(
         mut self,
-        ask: impl Fn(&State<S>, &O) -> H + Send + Sync + 'static,
+        ask: impl Fn(&FlowState<S>, &O) -> H + Send + Sync + 'static,
     ) -> Self
     where
         O: DeserializeOwned,
@@ -231,7 +235,7 @@ impl<S, O> Phase<S, Vec<O>> {
         self.body.ask = Some(Arc::new(move |state, outputs| {
             let mut asks = vec![];
             for item in outputs.flow.outputs.keys() {
-                let human: Option<Human> = ask(state, &outputs.one(*item)?).into();
+                let human: Option<HumanQuestion> = ask(state, &outputs.one(*item)?).into();
                 asks.extend(human.map(|human| (*item, human)));
             }
             Ok(asks)
@@ -265,7 +269,7 @@ where
 
     /// Asks a person, always.
     #[must_use]
-    pub fn human(mut self, human: Human) -> Self {
+    pub fn human(mut self, human: HumanQuestion) -> Self {
         self.body.fixed = Some(human.clone());
         self.body.asks_each = false;
         self.body.ask = Some(Arc::new(move |_, _| Ok(vec![(0, human.clone())])));
@@ -274,13 +278,13 @@ where
 
     /// Asks a person the question that the closure returns, unless it returns none.
     #[must_use]
-    pub fn human_if<H: Into<Option<Human>>>(
+    pub fn human_if<H: Into<Option<HumanQuestion>>>(
         mut self,
-        ask: impl Fn(&State<S>, &O) -> H + Send + Sync + 'static,
+        ask: impl Fn(&FlowState<S>, &O) -> H + Send + Sync + 'static,
     ) -> Self {
         self.body.asks_each = false;
         self.body.ask = Some(Arc::new(move |state, outputs| {
-            let human: Option<Human> = ask(state, &outputs.read()?).into();
+            let human: Option<HumanQuestion> = ask(state, &outputs.read()?).into();
             Ok(human.into_iter().map(|human| (0, human)).collect())
         }));
         self
@@ -290,7 +294,7 @@ where
     /// anyway, until the next phase that asks. If that one asks no question after all, there is no answer and no
     /// approval there.
     #[must_use]
-    pub fn hear(mut self, hear: impl Fn(&mut S, &Said) + Send + Sync + 'static) -> Self {
+    pub fn hear(mut self, hear: impl Fn(&mut S, &AnswerRecord) + Send + Sync + 'static) -> Self {
         self.body.hear = Some(Arc::new(hear));
         self
     }
@@ -298,7 +302,7 @@ where
     /// Leads there, always. A no does not: it ends the flow, or leads to [`Phase::on_reject`].
     #[must_use]
     pub fn next(mut self, phase: impl Into<String>) -> Self {
-        self.body.next = Next::To(phase.into());
+        self.body.next = PhaseNext::To(phase.into());
         self
     }
 
@@ -307,11 +311,11 @@ where
     pub fn next_by<N: Into<String>>(
         mut self,
         phases: impl IntoIterator<Item = impl Into<String>>,
-        route: impl Fn(&State<S>, &O) -> N + Send + Sync + 'static,
+        route: impl Fn(&FlowState<S>, &O) -> N + Send + Sync + 'static,
     ) -> Self {
-        let route: Route<S> =
+        let route: RouteFn<S> =
             Arc::new(move |state, outputs| Ok(route(state, &outputs.read()?).into()));
-        self.body.next = Next::By(phases.into_iter().map(Into::into).collect(), route);
+        self.body.next = PhaseNext::By(phases.into_iter().map(Into::into).collect(), route);
         self
     }
 
@@ -332,7 +336,7 @@ where
     /// Ends the flow, after its agent has worked and its question was answered.
     #[must_use]
     pub fn terminal(mut self) -> Self {
-        self.body.next = Next::End;
+        self.body.next = PhaseNext::End;
         self
     }
 }

@@ -1,24 +1,24 @@
 //! The state of a flow, as closures see it.
 
-use sayso_core::flow::Heard;
-use sayso_core::{Answer, Content, GateId, Verdict};
+use sayso_core::flow::QuestionOutcome;
+use sayso_core::{Answer, AnswerContent, GateId, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::{Deref, DerefMut};
 
 /// The state of a flow, and the last answer of a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct State<S> {
+pub struct FlowState<S> {
     /// The workflow's own state.
     #[serde(rename = "state")]
     pub data: S,
     /// The result of the last question; none where the last phase that could ask asked none.
     #[serde(default)]
-    pub human: Option<Said>,
+    pub human: Option<AnswerRecord>,
     /// The result of each question of the last phase, item by item; of one where only one was asked. Empty where none
     /// was asked: then [`approved`](Self::approved) is false.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub humans: Vec<Said>,
+    pub humans: Vec<AnswerRecord>,
     /// True if the last question was answered with a bare yes; of several, if all were. False where the last phase
     /// that could ask asked none. A choice, a text or a form is answered, and never approved.
     #[serde(default)]
@@ -29,13 +29,13 @@ pub struct State<S> {
     pub rejected: bool,
 }
 
-impl<S> State<S> {
+impl<S> FlowState<S> {
     /// Returns the state at the start of a flow.
     pub(crate) fn begin(data: S) -> Self {
         Self { data, human: None, humans: vec![], approved: false, rejected: false }
     }
 
-    pub(crate) fn hear(&mut self, said: Vec<Said>) {
+    pub(crate) fn hear(&mut self, said: Vec<AnswerRecord>) {
         self.approved = !said.is_empty() && said.iter().all(|said| said.approved);
         self.rejected = said.iter().any(|said| said.rejected);
         self.human = said.last().cloned();
@@ -53,14 +53,14 @@ impl<S> State<S> {
     }
 }
 
-impl<S> Deref for State<S> {
+impl<S> Deref for FlowState<S> {
     type Target = S;
     fn deref(&self) -> &S {
         &self.data
     }
 }
 
-impl<S> DerefMut for State<S> {
+impl<S> DerefMut for FlowState<S> {
     fn deref_mut(&mut self) -> &mut S {
         &mut self.data
     }
@@ -68,7 +68,7 @@ impl<S> DerefMut for State<S> {
 
 /// The result of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct AnswerRecord {
     /// The index of the item, counted from 0; 0 where the question is about no item.
     #[serde(default)]
     pub item: u32,
@@ -103,15 +103,17 @@ pub struct Said {
     pub ended: String,
 }
 
-impl Said {
+impl AnswerRecord {
     /// Returns the result of a question about an item.
-    pub(crate) fn of(item: u32, heard: &Heard) -> Self {
+    pub(crate) fn of(item: u32, heard: &QuestionOutcome) -> Self {
         let answer = heard.answer.as_ref();
         let content = answer.map(|answer| answer.content.clone()).unwrap_or_default();
         let (picked, other, form) = match content {
-            Content::None | Content::Text(_) => (vec![], None, None),
-            Content::Choice { picked, other } => (picked, other, None),
-            Content::Form(value) | Content::Arguments(value) => (vec![], None, Some(value)),
+            AnswerContent::None | AnswerContent::Text(_) => (vec![], None, None),
+            AnswerContent::Choice { picked, other } => (picked, other, None),
+            AnswerContent::Form(value) | AnswerContent::Arguments(value) => {
+                (vec![], None, Some(value))
+            }
         };
         Self {
             item,
@@ -132,11 +134,13 @@ impl Said {
 
 fn value_of(answer: &Answer) -> String {
     match (&answer.content, answer.verdict) {
-        (Content::None, Verdict::Approved | Verdict::Answered) => "yes".into(),
-        (Content::None, Verdict::Rejected) => "no".into(),
-        (Content::Choice { picked, other }, _) => {
+        (AnswerContent::None, Verdict::Approved | Verdict::Answered) => "yes".into(),
+        (AnswerContent::None, Verdict::Rejected) => "no".into(),
+        (AnswerContent::Choice { picked, other }, _) => {
             other.clone().or_else(|| picked.first().cloned()).unwrap_or_default()
         }
-        (Content::Text(_) | Content::Form(_) | Content::Arguments(_), _) => answer.as_text(),
+        (AnswerContent::Text(_) | AnswerContent::Form(_) | AnswerContent::Arguments(_), _) => {
+            answer.as_text()
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! A workflow in Rust: phases by name, validated as a whole before a flow runs.
 
-use crate::phase::{Body, Next, Outputs, read};
-use crate::plan::{Lead, Plan, Work, Worked};
-use crate::{Error, Human, Mistake, Mistakes, Phase, Result, Said, State};
-use sayso_core::flow::{Flow, Heard, How};
+use crate::phase::{PhaseBody, PhaseNext, PhaseOutputs, read};
+use crate::plan::{ExecutionPlan, PhaseTransition, WorkFuture, WorkOutcome};
+use crate::{
+    AnswerRecord, Error, FlowState, HumanQuestion, Phase, Result, WorkflowDiagnostic,
+    WorkflowDiagnostics,
+};
+use sayso_core::flow::{Flow, FlowEndKind, QuestionOutcome};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,7 +15,7 @@ use std::sync::Arc;
 
 /// A workflow over a state `S`. Clones share it.
 pub struct Workflow<S> {
-    pub(crate) inner: Arc<Inner<S>>,
+    pub(crate) inner: Arc<WorkflowParts<S>>,
 }
 
 impl<S> Clone for Workflow<S> {
@@ -22,21 +25,26 @@ impl<S> Clone for Workflow<S> {
 }
 
 /// A builder of a workflow.
-pub struct Builder<S>(Inner<S>);
+pub struct WorkflowBuilder<S>(WorkflowParts<S>);
 
-pub(crate) struct Inner<S> {
+pub(crate) struct WorkflowParts<S> {
     name: String,
     version: String,
-    goes_on_from: BTreeSet<String>,
-    phases: Vec<Body<S>>,
+    compatible_versions: BTreeSet<String>,
+    phases: Vec<PhaseBody<S>>,
 }
 
 impl<S> Workflow<S> {
     /// Begins a workflow. Increase the version when existing flows could not continue with it.
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(name: impl Into<String>, version: u32) -> Builder<S> {
+    pub fn new(name: impl Into<String>, version: u32) -> WorkflowBuilder<S> {
         let (name, version) = (name.into(), version.to_string());
-        Builder(Inner { name, version, goes_on_from: BTreeSet::new(), phases: vec![] })
+        WorkflowBuilder(WorkflowParts {
+            name,
+            version,
+            compatible_versions: BTreeSet::new(),
+            phases: vec![],
+        })
     }
 
     /// Returns the name of the workflow.
@@ -54,7 +62,7 @@ impl<S> Workflow<S> {
     }
 }
 
-impl<S> Builder<S> {
+impl<S> WorkflowBuilder<S> {
     /// Adds a phase. A flow begins with the first.
     #[must_use]
     pub fn phase<O>(mut self, phase: Phase<S, O>) -> Self {
@@ -65,58 +73,57 @@ impl<S> Builder<S> {
     /// Declares that flows of an earlier version can continue with this one: their state can be read, and the phases
     /// they may be in still exist.
     #[must_use]
-    pub fn goes_on_from(mut self, version: u32) -> Self {
-        self.0.goes_on_from.insert(version.to_string());
+    pub fn is_compatible_with(mut self, version: u32) -> Self {
+        self.0.compatible_versions.insert(version.to_string());
         self
     }
 
     /// Returns the workflow, or all of its mistakes at once.
-    pub fn build(self) -> std::result::Result<Workflow<S>, Mistakes> {
+    pub fn build(self) -> std::result::Result<Workflow<S>, WorkflowDiagnostics> {
         let mistakes = self.0.mistakes();
         match mistakes.is_empty() {
             true => Ok(Workflow { inner: Arc::new(self.0) }),
-            false => Err(Mistakes { workflow: self.0.name, mistakes }),
+            false => Err(WorkflowDiagnostics { workflow: self.0.name, mistakes }),
         }
     }
 }
 
-impl<S> Inner<S> {
-    fn mistakes(&self) -> Vec<Mistake> {
+impl<S> WorkflowParts<S> {
+    fn mistakes(&self) -> Vec<WorkflowDiagnostic> {
         let mut mistakes = vec![];
         if self.name.trim().is_empty() || self.name.chars().any(char::is_control) {
-            mistakes.push(Mistake::BadName(self.name.clone()));
+            mistakes.push(WorkflowDiagnostic::BadName(self.name.clone()));
         }
         let Some(first) = self.phases.first() else {
-            mistakes.push(Mistake::NoPhases);
+            mistakes.push(WorkflowDiagnostic::NoPhases);
             return mistakes;
         };
         let mut names = BTreeSet::new();
         for phase in &self.phases {
             if !names.insert(phase.name.as_str()) {
-                mistakes.push(Mistake::Twice(phase.name.clone()));
+                mistakes.push(WorkflowDiagnostic::Twice(phase.name.clone()));
             }
             mistakes.extend(phase.mistakes());
         }
         for phase in &self.phases {
             let unknown = phase.targets().into_iter().filter(|to| !names.contains(to));
             let unknown: BTreeSet<_> = unknown.collect();
-            mistakes.extend(
-                unknown
-                    .iter()
-                    .map(|to| Mistake::Unknown { from: phase.name.clone(), to: (*to).into() }),
-            );
+            mistakes.extend(unknown.iter().map(|to| WorkflowDiagnostic::Unknown {
+                from: phase.name.clone(),
+                to: (*to).into(),
+            }));
         }
         let reached = self.reached(&first.name);
         let unreached = names.iter().filter(|name| !reached.contains(*name));
-        mistakes.extend(unreached.map(|name| Mistake::Unreached((*name).into())));
+        mistakes.extend(unreached.map(|name| WorkflowDiagnostic::Unreached((*name).into())));
         // Any other mistake would make each of these a dead end, too.
         if mistakes.is_empty() {
-            let is_dead = |phase: &&Body<S>| {
+            let is_dead = |phase: &&PhaseBody<S>| {
                 let ahead = self.reached(&phase.name);
                 !self.phases.iter().any(|p| ahead.contains(p.name.as_str()) && p.is_end())
             };
             let dead = self.phases.iter().filter(is_dead);
-            mistakes.extend(dead.map(|phase| Mistake::NoEnd(phase.name.clone())));
+            mistakes.extend(dead.map(|phase| WorkflowDiagnostic::NoEnd(phase.name.clone())));
         }
         mistakes
     }
@@ -127,39 +134,39 @@ impl<S> Inner<S> {
         while let Some(name) = ahead.pop() {
             if reached.insert(name) {
                 let found = self.phases.iter().filter(|phase| phase.name == name);
-                ahead.extend(found.flat_map(Body::targets));
+                ahead.extend(found.flat_map(PhaseBody::targets));
             }
         }
         reached
     }
 }
 
-impl<S> Body<S> {
+impl<S> PhaseBody<S> {
     fn is_end(&self) -> bool {
-        matches!(self.next, Next::End)
+        matches!(self.next, PhaseNext::End)
     }
 
-    fn outputs<'a>(&self, flow: &'a Flow) -> Outputs<'a> {
-        Outputs::of(flow, self.items.is_some())
+    fn outputs<'a>(&self, flow: &'a Flow) -> PhaseOutputs<'a> {
+        PhaseOutputs::of(flow, self.items.is_some())
     }
 }
 
-impl<S> Inner<S>
+impl<S> WorkflowParts<S>
 where
     S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
-    fn at(&self, flow: &Flow) -> Result<&Body<S>> {
+    fn at(&self, flow: &Flow) -> Result<&PhaseBody<S>> {
         let found = self.phases.iter().find(|phase| phase.name == flow.phase);
         found.ok_or_else(|| Error::lost(flow, "this version of the workflow has no such phase"))
     }
 
-    fn state(&self, flow: &Flow) -> Result<State<S>> {
+    fn state(&self, flow: &Flow) -> Result<FlowState<S>> {
         read(flow, "its state", flow.state.clone())
     }
 
     /// Returns the state on leaving a phase. If it may ask and asked no question, the answer of an earlier phase is
     /// cleared: it is no answer to this one.
-    fn leaving(&self, flow: &Flow) -> Result<State<S>> {
+    fn leaving(&self, flow: &Flow) -> Result<FlowState<S>> {
         let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
         if phase.ask.is_some() && flow.heard.is_empty() {
             state.hear(vec![]);
@@ -167,13 +174,13 @@ where
         Ok(state)
     }
 
-    fn write(&self, flow: &Flow, state: &State<S>) -> Result<Value> {
+    fn write(&self, flow: &Flow, state: &FlowState<S>) -> Result<Value> {
         serde_json::to_value(state)
             .map_err(|e| Error::lost(flow, format!("its state cannot be written: {e}")))
     }
 }
 
-impl<S> Plan for Inner<S>
+impl<S> ExecutionPlan for WorkflowParts<S>
 where
     S: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
@@ -185,15 +192,15 @@ where
         &self.version
     }
 
-    fn goes_on_from(&self, version: &str) -> bool {
-        self.version == version || self.goes_on_from.contains(version)
+    fn is_compatible_with(&self, version: &str) -> bool {
+        self.version == version || self.compatible_versions.contains(version)
     }
 
     fn has(&self, phase: &str) -> bool {
         self.phases.iter().any(|known| known.name == phase)
     }
 
-    fn pieces(&self, flow: &Flow) -> Result<Option<u32>> {
+    fn item_count(&self, flow: &Flow) -> Result<Option<u32>> {
         let phase = self.at(flow)?;
         if phase.agent.is_none() {
             return Ok(None);
@@ -207,14 +214,14 @@ where
         self.at(flow).map_or(1, |phase| phase.at_once)
     }
 
-    fn work(&self, flow: &Flow, item: u32) -> Result<Work> {
+    fn work(&self, flow: &Flow, item: u32) -> Result<WorkFuture> {
         let phase = self.at(flow)?;
         let agent = phase.agent.as_ref().ok_or_else(|| Error::lost(flow, "it has no agent"))?;
         let work = agent(self.state(flow)?, item);
         Ok(Box::pin(async move {
             match work.await {
-                Ok(output) => Worked::Gave(output),
-                Err(why) => Worked::Failed(why),
+                Ok(output) => WorkOutcome::Done(output),
+                Err(why) => WorkOutcome::Failed(why),
             }
         }))
     }
@@ -231,7 +238,7 @@ where
         self.write(flow, &state)
     }
 
-    fn questions(&self, flow: &Flow) -> Result<Vec<(u32, Human)>> {
+    fn questions(&self, flow: &Flow) -> Result<Vec<(u32, HumanQuestion)>> {
         let (phase, state) = (self.at(flow)?, self.state(flow)?);
         let Some(ask) = &phase.ask else { return Ok(vec![]) };
         let asks = ask(&state, &phase.outputs(flow))?;
@@ -244,7 +251,8 @@ where
 
     fn hear(&self, flow: &Flow) -> Result<Value> {
         let (phase, mut state) = (self.at(flow)?, self.state(flow)?);
-        let said: Vec<_> = flow.heard.iter().map(|(item, heard)| Said::of(*item, heard)).collect();
+        let said: Vec<_> =
+            flow.heard.iter().map(|(item, heard)| AnswerRecord::of(*item, heard)).collect();
         if let Some(hear) = &phase.hear {
             said.iter().for_each(|said| hear(&mut state.data, said));
         }
@@ -256,21 +264,21 @@ where
         Ok(Some(self.write(flow, &self.leaving(flow)?)?))
     }
 
-    fn lead(&self, flow: &Flow) -> Result<Lead> {
+    fn transition(&self, flow: &Flow) -> Result<PhaseTransition> {
         let (phase, state) = (self.at(flow)?, self.leaving(flow)?);
         let is_silent = flow.heard.values().any(|heard| heard.answer.is_none());
-        let is_no = flow.heard.values().any(Heard::is_rejected);
+        let is_no = flow.heard.values().any(QuestionOutcome::is_rejected);
         match (&phase.next, &phase.on_silence, &phase.on_reject) {
-            (_, Some(to), _) if is_silent => Ok(Lead::To(to.clone())),
+            (_, Some(to), _) if is_silent => Ok(PhaseTransition::To(to.clone())),
             (_, None, _) if is_silent => {
                 let why = format!("the question in {:?} ended without an answer", phase.name);
-                Ok(Lead::End(How::Failed, why))
+                Ok(PhaseTransition::End(FlowEndKind::Failed, why))
             }
-            (_, _, Some(to)) if is_no => Ok(Lead::To(to.clone())),
-            (Next::By(names, route), _, _) => {
+            (_, _, Some(to)) if is_no => Ok(PhaseTransition::To(to.clone())),
+            (PhaseNext::By(names, route), _, _) => {
                 let to = route(&state, &phase.outputs(flow))?;
                 match names.contains(&to) {
-                    true => Ok(Lead::To(to)),
+                    true => Ok(PhaseTransition::To(to)),
                     false => Err(Error::lost(
                         flow,
                         format!("it leads to {to:?}, which it did not say it might"),
@@ -278,11 +286,13 @@ where
                 }
             }
             // A no never continues by itself.
-            (Next::To(_) | Next::End | Next::Unsaid, _, None) if is_no => {
-                Ok(Lead::End(How::Rejected, rejected(flow, &phase.name)))
+            (PhaseNext::To(_) | PhaseNext::End | PhaseNext::Unsaid, _, None) if is_no => {
+                Ok(PhaseTransition::End(FlowEndKind::Rejected, rejected(flow, &phase.name)))
             }
-            (Next::To(to), _, _) => Ok(Lead::To(to.clone())),
-            (Next::End | Next::Unsaid, _, _) => Ok(Lead::End(How::Done, String::new())),
+            (PhaseNext::To(to), _, _) => Ok(PhaseTransition::To(to.clone())),
+            (PhaseNext::End | PhaseNext::Unsaid, _, _) => {
+                Ok(PhaseTransition::End(FlowEndKind::Done, String::new()))
+            }
         }
     }
 }

@@ -1,63 +1,72 @@
 //! Formatting gates and tasks for the terminal: cards and rows. Text of agents passes through [`sayso_core::text`]
 //! before it is printed here.
 
-use crate::out::{Look, Out};
-use crate::when;
-use sayso_core::gate::{Delegation, Delivery, Gate, Receipt, Stage, Step, WENT_ON};
-use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Approvers, Role, Shape, Timestamp, Verdict};
+use crate::output::{CliOutput, OutputStyle};
+use crate::time;
+use sayso_core::gate::{
+    DeliveryState, Gate, GateDelegation, Receipt, ReceiptStage, ReceiptStep, WENT_ON,
+};
+use sayso_core::text::{sanitize, sanitize_line, shorten};
+use sayso_core::{AnswerShape, Approvers, Role, Timestamp, Verdict};
 use sayso_engine::worker::FLOW;
-use sayso_engine::{Asked, TaskRow};
-use sayso_server::prose::{self, conditions, hurry};
+use sayso_engine::{CardView, TaskRow};
+use sayso_server::text::{self, conditions, list_notes};
 
-use sayso_server::prose::signed;
-pub(crate) use sayso_server::prose::{ending_in_words, how_to_answer, onward};
+use sayso_server::text::signed;
+pub(crate) use sayso_server::text::{ending_in_words, follow_up_lines, how_to_answer};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Formats a gate as two lines of a list. `task` is the displayed ID of the waiting task.
-pub(crate) fn gate_row(out: &Out, gate: &Gate, task: Option<&str>, now: Timestamp) -> String {
+pub(crate) fn gate_row(out: &CliOutput, gate: &Gate, task: Option<&str>, now: Timestamp) -> String {
     row(out, gate, task, None, now)
 }
 
 /// Formats a card as lines of a list.
-pub(crate) fn asked_row(out: &Out, asked: &Asked, task: Option<&str>, now: Timestamp) -> String {
-    row(out, &asked.gate, task, prose::unblocks(asked), now)
+pub(crate) fn asked_row(
+    out: &CliOutput,
+    asked: &CardView,
+    task: Option<&str>,
+    now: Timestamp,
+) -> String {
+    row(out, &asked.gate, task, text::unblocks(asked), now)
 }
 
 fn row(
-    out: &Out,
+    out: &CliOutput,
     gate: &Gate,
     task: Option<&str>,
     unblocks: Option<String>,
     now: Timestamp,
 ) -> String {
     let width = out.width().saturating_sub(24).max(20);
-    let question = shorten(&harmless_line(&gate.card.question), width);
-    let age = when::relative(gate.opened_at, now);
+    let question = shorten(&sanitize_line(&gate.card.question), width);
+    let age = time::relative(gate.opened_at, now);
     let icon = pad(gate_icon(out, gate), 2);
     let head = format!(
         "{icon} {}  {}  {question}",
-        out.paint(Look::Name, gate.handle()),
+        out.paint(OutputStyle::Name, gate.handle()),
         pad(gate.opened.kind.as_str(), 10),
     );
-    let by = harmless_line(&gate.opened.lineage.asker);
+    let by = sanitize_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
     let state = match gate.is_open() {
-        true => unblocks.iter().chain(&hurry(gate, now)).map(|part| format!(", {part}")).collect(),
+        true => {
+            unblocks.iter().chain(&list_notes(gate, now)).map(|part| format!(", {part}")).collect()
+        }
         false => format!(", {}", ending_in_words(gate)),
     };
     let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
-    let below: Vec<_> = below.iter().map(|line| out.paint(Look::Faint, line)).collect();
+    let below: Vec<_> = below.iter().map(|line| out.paint(OutputStyle::Faint, line)).collect();
     format!("{head}\n{}", below.join("\n"))
 }
 
 /// Formats a gate in full: facts first, then the asker's text apart, then the answer commands.
-pub(crate) fn gate_card(out: &Out, gate: &Gate, now: Timestamp) -> String {
+pub(crate) fn gate_card(out: &CliOutput, gate: &Gate, now: Timestamp) -> String {
     with_answers(out, gate, gate_question(out, gate, now))
 }
 
 /// Formats a gate in full, with every agent that asks the same question.
-pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
+pub(crate) fn asked_card(out: &CliOutput, asked: &CardView, now: Timestamp) -> String {
     let mut card = gate_question(out, &asked.gate, now);
     for line in askers(out, asked, "") {
         card.push_str(&format!("\n{line}"));
@@ -66,25 +75,26 @@ pub(crate) fn asked_card(out: &Out, asked: &Asked, now: Timestamp) -> String {
 }
 
 /// Lists the other agents that ask the same question; one answer goes to all of them.
-pub(crate) fn askers(out: &Out, asked: &Asked, margin: &str) -> Vec<String> {
-    let unblocked = prose::unblocked(asked).filter(|_| !asked.first.is_empty());
-    let lines = prose::askers(asked).into_iter().chain(unblocked).chain(prose::denied(asked));
+pub(crate) fn askers(out: &CliOutput, asked: &CardView, margin: &str) -> Vec<String> {
+    let unblocked = text::unblocked(asked).filter(|_| !asked.first.is_empty());
+    let lines =
+        text::askers(asked).into_iter().chain(unblocked).chain(text::rejections_warning(asked));
     let lines = lines.flat_map(|line| indented(out, &line, margin));
-    lines.map(|line| out.paint(Look::Strong, &line)).collect()
+    lines.map(|line| out.paint(OutputStyle::Strong, &line)).collect()
 }
 
-fn with_answers(out: &Out, gate: &Gate, mut card: String) -> String {
+fn with_answers(out: &CliOutput, gate: &Gate, mut card: String) -> String {
     if gate.is_open() {
         let how = how_to_answer(gate);
         let how: Vec<_> = how.iter().map(|how| format!("  {how}")).collect();
-        card.push_str(&format!("\n\n{}\n", out.paint(Look::Strong, "Answer with:")));
+        card.push_str(&format!("\n\n{}\n", out.paint(OutputStyle::Strong, "Answer with:")));
         card.push_str(&how.join("\n"));
     }
     card
 }
 
 /// Formats a gate without the answer commands, for callers that prompt for the answer right below.
-pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
+pub(crate) fn gate_question(out: &CliOutput, gate: &Gate, now: Timestamp) -> String {
     let mut lines = vec![head(out, gate), String::new()];
     lines.extend(indented(out, &gate.card.question, "  "));
     facts(out, gate, &mut lines);
@@ -92,29 +102,29 @@ pub(crate) fn gate_question(out: &Out, gate: &Gate, now: Timestamp) -> String {
         let who =
             if gate.opened.lineage.role == Role::Agent { "The agent says" } else { "Context" };
         lines.push(String::new());
-        lines.push(out.paint(Look::Strong, &format!("{who}:")));
+        lines.push(out.paint(OutputStyle::Strong, &format!("{who}:")));
         lines.extend(indented(out, &gate.card.narrative, out.icon("  │ ", "  | ")));
     }
     match &gate.card.shape {
-        Shape::Choice { .. } => options(out, gate, &mut lines),
-        Shape::Form { schema } => form(out, schema, &mut lines),
-        Shape::Verdict | Shape::Text => {}
+        AnswerShape::Choice { .. } => options(out, gate, &mut lines),
+        AnswerShape::Form { schema } => form(out, schema, &mut lines),
+        AnswerShape::Verdict | AnswerShape::Text => {}
     }
     lines.push(String::new());
     let conditions = conditions(gate, now);
     if !conditions.is_empty() {
-        lines.push(out.paint(Look::Warn, &conditions.join("; ")));
+        lines.push(out.paint(OutputStyle::Warn, &conditions.join("; ")));
     }
     receipts(out, gate, now, &mut lines);
     lines.join("\n")
 }
 
-fn head(out: &Out, gate: &Gate) -> String {
+fn head(out: &CliOutput, gate: &Gate) -> String {
     let state = match gate.state() {
-        "open" => out.paint(Look::Warn, &format!("waits for {}", waits_for(gate))),
+        "open" => out.paint(OutputStyle::Warn, &format!("waits for {}", waits_for(gate))),
         _ => ending_in_words(gate),
     };
-    let name = out.paint(Look::Name, gate.handle());
+    let name = out.paint(OutputStyle::Name, gate.handle());
     format!("{} gate {name} ({}), {state}", gate_icon(out, gate), gate.opened.kind)
 }
 
@@ -123,12 +133,12 @@ fn waits_for(gate: &Gate) -> String {
     let asked: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
     match gate.approvers().any(|approvers| *approvers == Approvers::Anyone) {
         true => "you".to_owned(),
-        false => harmless_line(&asked.join(", or ")),
+        false => sanitize_line(&asked.join(", or ")),
     }
 }
 
 /// The symbol for the state of a gate.
-fn gate_icon(out: &Out, gate: &Gate) -> &'static str {
+fn gate_icon(out: &CliOutput, gate: &Gate) -> &'static str {
     match (gate.state(), gate.answer().map(|(answer, _)| answer.verdict)) {
         ("open", _) => out.icon("❓", "[?]"),
         (_, Some(Verdict::Approved | Verdict::Answered)) => out.icon("✓", "[x]"),
@@ -137,13 +147,13 @@ fn gate_icon(out: &Out, gate: &Gate) -> &'static str {
     }
 }
 
-fn facts(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
+fn facts(out: &CliOutput, gate: &Gate, lines: &mut Vec<String>) {
     if gate.card.facts.is_empty() {
         return;
     }
     lines.push(String::new());
-    lines.push(out.paint(Look::Strong, "Facts:"));
-    if let Some(change) = prose::change(gate) {
+    lines.push(out.paint(OutputStyle::Strong, "Facts:"));
+    if let Some(change) = text::change(gate) {
         lines.push(format!("  change: {}", change.in_numbers()));
         for line in &change.lines {
             match line.text.trim().is_empty() {
@@ -159,23 +169,23 @@ fn facts(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
             other => other.to_string(),
         };
         let mark = if fact.verified { "" } else { " (unverified: only the asker says so)" };
-        lines.push(format!("  {}{mark}:", harmless_line(&fact.name)));
+        lines.push(format!("  {}{mark}:", sanitize_line(&fact.name)));
         lines.extend(indented(out, &value, "    "));
     }
 }
 
-fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
-    let Shape::Choice { options, multi, other } = &gate.card.shape else { return };
+fn options(out: &CliOutput, gate: &Gate, lines: &mut Vec<String>) {
+    let AnswerShape::Choice { options, multi, other } = &gate.card.shape else { return };
     lines.push(String::new());
     let title = if *multi { "Options (several may be picked):" } else { "Options:" };
-    lines.push(out.paint(Look::Strong, title));
+    lines.push(out.paint(OutputStyle::Strong, title));
     for (at, option) in options.iter().enumerate() {
-        let name = harmless_line(&option.name);
+        let name = sanitize_line(&option.name);
         let leads_to = match option.consequence.as_str() {
             "" => String::new(),
-            text => format!(" {} {}", out.icon("→", "->"), harmless_line(text)),
+            text => format!(" {} {}", out.icon("→", "->"), sanitize_line(text)),
         };
-        let no = if gate.card.shape.declines(&option.name) { prose::DECLINES } else { "" };
+        let no = if gate.card.shape.declines(&option.name) { text::DECLINES } else { "" };
         lines.push(format!("  {}. {name}{no}{leads_to}", at + 1));
     }
     if *other {
@@ -184,20 +194,20 @@ fn options(out: &Out, gate: &Gate, lines: &mut Vec<String>) {
 }
 
 /// Lists the fields of a form.
-fn form(out: &Out, schema: &serde_json::Value, lines: &mut Vec<String>) {
+fn form(out: &CliOutput, schema: &serde_json::Value, lines: &mut Vec<String>) {
     lines.push(String::new());
-    lines.push(out.paint(Look::Strong, "Form:"));
-    for (depth, line) in prose::field_lines(&prose::fields(schema)) {
+    lines.push(out.paint(OutputStyle::Strong, "Form:"));
+    for (depth, line) in text::field_lines(&text::fields(schema)) {
         lines.extend(indented(out, &line, &"  ".repeat(depth + 1)));
     }
 }
 
 /// The timeline of a gate in a line: asked 14:00 · seen by ann 14:01 · answered 14:02 · …
-pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
-    let day = |at: Timestamp| when::local(at).split(' ').next().map(str::to_owned);
+pub(crate) fn timeline(out: &CliOutput, gate: &Gate, receipt: &Receipt) -> String {
+    let day = |at: Timestamp| time::local(at).split(' ').next().map(str::to_owned);
     let asked_on = day(gate.opened_at);
     let time = |at: Timestamp| {
-        let local = when::local(at);
+        let local = time::local(at);
         match day(at) == asked_on {
             // The day is printed once.
             true => local.split(' ').next_back().unwrap_or_default().to_owned(),
@@ -208,40 +218,42 @@ pub(crate) fn way(out: &Out, gate: &Gate, receipt: &Receipt) -> String {
         Role::Agent => "the agent",
         Role::Human | Role::Operator | Role::Admin | Role::Auditor | Role::Service => "the asker",
     };
-    let step = |step: &Step| {
-        let (by, at) = (harmless_line(&step.by), time(step.at));
+    let step = |step: &ReceiptStep| {
+        let (by, at) = (sanitize_line(&step.by), time(step.at));
         match step.stage {
-            Stage::Asked => format!("asked {}", when::local(step.at)),
-            Stage::Seen => format!("seen by {by} {at}"),
-            Stage::Delegated => format!("handed on by {by} {} {at}", harmless_line(&step.note)),
-            Stage::Voted => format!("{} by {by} {at}", step.note),
-            Stage::Answered => format!("answered by {by} {at}"),
-            Stage::Ended => format!("{} {at}", shorten(&harmless_line(&step.note), 40)),
-            Stage::Delivered => format!("delivered {at}"),
-            Stage::Failed => format!("delivery failed {at}"),
-            Stage::Acted if step.note == WENT_ON => format!("{asker} went on {at}"),
-            Stage::Acted => format!("{} {at}", shorten(&harmless_line(&step.note), 40)),
+            ReceiptStage::Asked => format!("asked {}", time::local(step.at)),
+            ReceiptStage::Seen => format!("seen by {by} {at}"),
+            ReceiptStage::Delegated => {
+                format!("handed on by {by} {} {at}", sanitize_line(&step.note))
+            }
+            ReceiptStage::Voted => format!("{} by {by} {at}", step.note),
+            ReceiptStage::Answered => format!("answered by {by} {at}"),
+            ReceiptStage::Ended => format!("{} {at}", shorten(&sanitize_line(&step.note), 40)),
+            ReceiptStage::Delivered => format!("delivered {at}"),
+            ReceiptStage::Failed => format!("delivery failed {at}"),
+            ReceiptStage::Acted if step.note == WENT_ON => format!("{asker} went on {at}"),
+            ReceiptStage::Acted => format!("{} {at}", shorten(&sanitize_line(&step.note), 40)),
         }
     };
     receipt.steps.iter().map(step).collect::<Vec<_>>().join(out.icon(" · ", " - "))
 }
 
-fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
+fn receipts(out: &CliOutput, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
     let mut receipt = |what: &str, at: Timestamp| {
-        let when = format!("{} ({})", when::relative(at, now), when::local(at));
-        lines.push(out.paint(Look::Faint, &format!("{what}, {when}")));
+        let when = format!("{} ({})", time::relative(at, now), time::local(at));
+        lines.push(out.paint(OutputStyle::Faint, &format!("{what}, {when}")));
     };
     let lineage = &gate.opened.lineage;
     let through = lineage.launcher.as_ref().map(|l| format!(", launched by {l}"));
-    let asker = harmless_line(&lineage.asker);
+    let asker = sanitize_line(&lineage.asker);
     let role = lineage.role.as_str();
     receipt(&format!("asked by {role} {asker}{}", through.unwrap_or_default()), gate.opened_at);
     for seen in &gate.seen {
-        receipt(&format!("seen by {}", harmless_line(&seen.by)), seen.at);
+        receipt(&format!("seen by {}", sanitize_line(&seen.by)), seen.at);
     }
-    for Delegation { from, to, reason, at } in &gate.delegations {
+    for GateDelegation { from, to, reason, at } in &gate.delegations {
         let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        receipt(&harmless_line(&format!("handed by {from} to {to}{why}")), *at);
+        receipt(&sanitize_line(&format!("handed by {from} to {to}{why}")), *at);
     }
     for vote in &gate.votes {
         receipt(&format!("{} by {}", vote.answer.verdict, signed(&vote.by)), vote.by.at);
@@ -250,84 +262,85 @@ fn receipts(out: &Out, gate: &Gate, now: Timestamp, lines: &mut Vec<String>) {
         receipt(&ending_in_words(gate), ending.at());
     }
     if let Some(acted) = &gate.acted {
-        receipt(&harmless_line(&acted.what), acted.at);
+        receipt(&sanitize_line(&acted.what), acted.at);
     }
     match &gate.delivery {
-        Delivery::None | Delivery::Pending { .. } => {}
-        Delivery::Delivered { at } => receipt("delivered", *at),
-        Delivery::Acknowledged { at } => receipt("delivered, and the asker went on", *at),
-        Delivery::Never { at, why } => {
-            receipt(&format!("never delivered: {}", harmless_line(why)), *at);
+        DeliveryState::None | DeliveryState::Pending { .. } => {}
+        DeliveryState::Delivered { at } => receipt("delivered", *at),
+        DeliveryState::Acknowledged { at } => receipt("delivered, and the asker went on", *at),
+        DeliveryState::Never { at, why } => {
+            receipt(&format!("never delivered: {}", sanitize_line(why)), *at);
         }
-        Delivery::Failed { at, attempts, why } => {
-            receipt(&format!("delivery failed {attempts} times ({})", harmless_line(why)), *at);
+        DeliveryState::Failed { at, attempts, why } => {
+            receipt(&format!("delivery failed {attempts} times ({})", sanitize_line(why)), *at);
         }
     }
     let shown = gate.digest.short();
-    lines.push(
-        out.paint(Look::Faint, &format!("card {} of this gate, digest {shown}", gate.revision)),
-    );
-    let spelt = prose::spelt_out(&gate.card);
+    lines.push(out.paint(
+        OutputStyle::Faint,
+        &format!("card {} of this gate, digest {shown}", gate.revision),
+    ));
+    let spelt = text::spelt_out(&gate.card);
     if spelt > 0 {
         let warning = format!("{spelt} invisible or control characters are spelt out above");
-        lines.push(out.paint(Look::Warn, &warning));
+        lines.push(out.paint(OutputStyle::Warn, &warning));
     }
 }
 
 /// Formats a task as a line of a list.
-pub(crate) fn task_row(out: &Out, row: &TaskRow) -> String {
+pub(crate) fn task_row(out: &CliOutput, row: &TaskRow) -> String {
     let task = &row.task;
     let state = task.shown_state(row.blockers > 0);
-    let size = task.size.as_deref().map(|s| format!("  {}", harmless_line(s))).unwrap_or_default();
+    let size = task.size.as_deref().map(|s| format!("  {}", sanitize_line(s))).unwrap_or_default();
     let look = match state {
-        "awaiting_input" => Look::Warn,
-        "failed" => Look::Bad,
-        "closed" => Look::Good,
-        _ => Look::Faint,
+        "awaiting_input" => OutputStyle::Warn,
+        "failed" => OutputStyle::Bad,
+        "closed" => OutputStyle::Good,
+        _ => OutputStyle::Faint,
     };
     let width = out.width().saturating_sub(40).max(20);
     format!(
         "{} {}  P{}{size}  {} {}{}",
         pad(out.state_icon(state), 2),
-        out.paint(Look::Name, &pad(&task.handle, 5)),
+        out.paint(OutputStyle::Name, &pad(&task.handle, 5)),
         task.priority,
         out.paint(look, &format!("[{state}]")),
-        shorten(&harmless_line(&task.title), width),
+        shorten(&sanitize_line(&task.title), width),
         labels(out, row),
     )
 }
 
 /// The flow that leads the task, and its labels. The label of that flow is left out, since the name says the same.
-fn labels(out: &Out, row: &TaskRow) -> String {
+fn labels(out: &CliOutput, row: &TaskRow) -> String {
     let led = row.flow.as_ref().map(|flow| format!("  led by flow {flow}")).unwrap_or_default();
     let is_told = |label: &&String| row.flow.is_none() || !label.starts_with(FLOW);
     let labels = row.task.labels.iter().filter(is_told);
-    let shown: String = labels.map(|label| format!(" #{}", harmless_line(label))).collect();
-    out.paint(Look::Faint, &format!("{led}{shown}"))
+    let shown: String = labels.map(|label| format!(" #{}", sanitize_line(label))).collect();
+    out.paint(OutputStyle::Faint, &format!("{led}{shown}"))
 }
 
 /// Formats the question of a waiting task, to stand below its row.
-pub(crate) fn question_below(out: &Out, gate: &Gate, now: Timestamp) -> String {
+pub(crate) fn question_below(out: &CliOutput, gate: &Gate, now: Timestamp) -> String {
     let width = out.width().saturating_sub(19).max(20);
     let mut text = format!(
         "         {} {} {}",
         out.icon("❓", "[?]"),
-        out.paint(Look::Name, gate.handle()),
-        shorten(&harmless_line(&gate.card.question), width)
+        out.paint(OutputStyle::Name, gate.handle()),
+        shorten(&sanitize_line(&gate.card.question), width)
     );
     if !gate.card.narrative.is_empty() {
-        let context = shorten(&harmless_line(&gate.card.narrative), width);
+        let context = shorten(&sanitize_line(&gate.card.narrative), width);
         text.push_str(&format!("\n         Context: {context}"));
     }
-    text.push_str(&format!("\n         Asked: {}", when::relative(gate.opened_at, now)));
+    text.push_str(&format!("\n         Asked: {}", time::relative(gate.opened_at, now)));
     text
 }
 
 /// A text of many lines, made harmless, each line behind `margin`. Long lines are broken here: a line broken by the
 /// terminal itself would leave the margin.
-pub(crate) fn indented(out: &Out, raw: &str, margin: &str) -> Vec<String> {
-    let text = harmless(raw).text.replace('\t', "    ");
-    let room = out.breaks_at().map(|width| width.saturating_sub(margin.width()).max(10));
+pub(crate) fn indented(out: &CliOutput, raw: &str, margin: &str) -> Vec<String> {
+    let text = sanitize(raw).text.replace('\t', "    ");
+    let room = out.wrap_width().map(|width| width.saturating_sub(margin.width()).max(10));
     let pieces = text.lines().flat_map(|line| match room {
         Some(room) => broken(line, room),
         None => vec![line.to_owned()],

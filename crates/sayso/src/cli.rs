@@ -15,9 +15,9 @@ use std::path::PathBuf;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) globals: Globals,
+    pub(crate) globals: GlobalArgs,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// The command line for `sayso hook` alone. A client starts a process for every tool call, and building the parser
@@ -26,19 +26,19 @@ pub(crate) struct Cli {
 #[command(name = "sayso", version, disable_help_subcommand = true)]
 pub(crate) struct HookCli {
     #[command(flatten)]
-    globals: Globals,
+    globals: GlobalArgs,
     #[command(subcommand)]
     command: HookCommand,
 }
 
 #[derive(Subcommand)]
 enum HookCommand {
-    Hook(c::hook::Args),
+    Hook(c::hook::HookArgs),
 }
 
 impl From<HookCli> for Cli {
     fn from(HookCli { globals, command: HookCommand::Hook(args) }: HookCli) -> Self {
-        Self { globals, command: Some(Command::Hook(args)) }
+        Self { globals, command: Some(CliCommand::Hook(args)) }
     }
 }
 
@@ -55,7 +55,7 @@ Exit codes: 0 ok, 1 error, 2 usage, 3 not found, 4 login, 5 not allowed, 6 confl
 
 /// Options that every command takes.
 #[derive(Args, Clone)]
-pub(crate) struct Globals {
+pub(crate) struct GlobalArgs {
     /// Run as if started in this folder; paths are meant from there.
     #[arg(
         short = 'C',
@@ -102,140 +102,140 @@ pub(crate) struct Globals {
 
 /// The commands of the program.
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Make a space in this folder.
-    Init(c::init::Args),
+    Init(c::init::InitArgs),
 
     /// List the requests that wait for you; full screen at a terminal.
-    Inbox(c::inbox::Args),
+    Inbox(c::inbox::InboxArgs),
     /// Show a gate or a task with its whole history.
-    Show(c::show::Args),
+    Show(c::show::ShowArgs),
     /// Approve a request.
-    Approve(c::approve::Args),
+    Approve(c::approve::ApproveArgs),
     /// Reject a request.
-    Reject(c::reject::Args),
+    Reject(c::reject::RejectArgs),
     /// Answer a question with a text.
-    Respond(c::respond::Args),
+    Respond(c::respond::RespondArgs),
     /// Pick one of the options, or several.
-    Choose(c::choose::Args),
+    Choose(c::choose::ChooseArgs),
     /// Answer any request: a verdict, a text, a choice or a form.
-    Answer(c::answer::Args),
+    Answer(c::answer::AnswerArgs),
     /// Say that work by hand is done.
-    Done(c::done::Args),
+    Done(c::done::DoneArgs),
     /// Say that you are on it.
-    Claim(c::claim::Args),
+    Claim(c::claim::ClaimArgs),
     /// Put a gate off.
-    Snooze(c::snooze::Args),
+    Snooze(c::snooze::SnoozeArgs),
     /// Give a gate more time.
-    Extend(c::extend::Args),
+    Extend(c::extend::ExtendArgs),
     /// Let another person answer a gate.
-    Delegate(c::delegate::Args),
+    Delegate(c::delegate::DelegateArgs),
     /// Say that you are away, and who stands in for you.
-    Away(c::away::Args),
+    Away(c::away::AwayArgs),
     /// Say that you are back.
     Back(c::away::BackArgs),
 
     /// Ask a person.
-    Ask(c::ask::Args),
+    Ask(c::ask::AskArgs),
     /// Wait for the answer to a gate.
-    Wait(c::wait::Args),
+    Wait(c::wait::WaitArgs),
     /// Take a question back.
-    Withdraw(c::withdraw::Args),
+    Withdraw(c::withdraw::WithdrawArgs),
     /// Send a text to an agent; it is kept until the agent has read it.
-    Tell(c::tell::Args),
+    Tell(c::tell::TellArgs),
     /// List messages to agents.
-    Messages(c::messages::Args),
+    Messages(c::messages::MessagesArgs),
     /// List the notices sent to people, and whether they arrive.
-    Notices(c::notices::Args),
+    Notices(c::notices::NoticesArgs),
 
     /// Create a task.
-    Create(c::create::Args),
+    Create(c::create::CreateArgs),
     /// Tasks, by priority and age.
-    List(c::list::Args),
+    List(c::list::ListArgs),
     /// Tasks as a tree of epics and their parts.
-    Tree(c::tree::Args),
+    Tree(c::tree::TreeArgs),
     /// Tasks that can be worked on now.
-    Ready(c::ready::Args),
+    Ready(c::ready::ReadyArgs),
     /// The task to work on next, or the gate to answer next.
-    Next(c::next::Args),
+    Next(c::next::NextArgs),
     /// Change a task.
-    Update(c::update::Args),
+    Update(c::update::UpdateArgs),
     /// Write a note on a task.
-    Note(c::note::Args),
+    Note(c::note::NoteArgs),
     /// The notes of a task.
-    Notes(c::notes::Args),
+    Notes(c::notes::NotesArgs),
     /// Close a task.
-    Close(c::close::Args),
+    Close(c::close::CloseArgs),
     /// Open a closed, failed, blocked or deferred task again.
-    Reopen(c::reopen::Args),
+    Reopen(c::reopen::ReopenArgs),
     /// Let a task wait for another.
-    Dep(c::dep::Args),
+    Dep(c::dep::DepArgs),
     /// Put a task off.
-    Defer(c::defer::Args),
+    Defer(c::defer::DeferArgs),
     /// Delete a task, or the space; the evidence stays.
-    Delete(c::delete::Args),
+    Delete(c::delete::DeleteArgs),
 
     /// Let agents work on the tasks that are ready.
-    Work(c::work::Args),
+    Work(c::work::WorkArgs),
     /// Let an agent work on one task or task file, and be asked here.
-    Run(c::run::Args),
+    Run(c::run::RunArgs),
     /// Workflows: durable steps of agents and commands, with people in between.
-    Flow(c::flow::Args),
+    Flow(c::flow::FlowArgs),
     /// The turns agents took.
-    Runs(c::runs::Args),
+    Runs(c::runs::RunsArgs),
     /// Show the output of an agent.
-    Logs(c::logs::Args),
+    Logs(c::logs::LogsArgs),
     /// See it all in a minute, in a space that is thrown away.
-    Demo(c::demo::Args),
+    Demo(c::demo::DemoArgs),
 
     /// Agents that live long: spawn, restart, stop, look at them.
-    Agent(c::agent::Args),
+    Agent(c::agent::AgentCommandArgs),
     /// Let a coding agent's client ask sayso: show, make and undo the change to its settings.
-    Connect(c::connect::Args),
+    Connect(c::connect::ConnectArgs),
     /// Rule on what an agent is about to do, for its client.
-    Hook(c::hook::Args),
-    Mcp(c::mcp::Args),
+    Hook(c::hook::HookArgs),
+    Mcp(c::mcp::McpArgs),
     /// Set up a space from a fleet file.
-    Apply(c::apply::Args),
+    Apply(c::apply::ApplyArgs),
     /// Write what is set as a fleet file.
-    Export(c::export::Args),
+    Export(c::export::ExportArgs),
     /// Policies: what agents may do, what a person is asked, what never happens.
-    Policy(c::policy::Args),
+    Policy(c::policy::PolicyArgs),
     /// Check settings, task files, roles and policies, and name every mistake.
-    Validate(c::validate::Args),
+    Validate(c::validate::ValidateArgs),
     /// Trust the settings of this project: what they name may be run.
-    Trust(c::trust::Args),
+    Trust(c::trust::TrustArgs),
     /// Trust the settings of this project no more.
     Untrust(c::trust::UntrustArgs),
     /// Serve this store to other machines.
-    Serve(c::serve::Args),
+    Serve(c::serve::ServeArgs),
     /// Log in to a server.
-    Login(c::login::Args),
+    Login(c::login::LoginArgs),
     /// Forget the login for a server.
-    Logout(c::logout::Args),
+    Logout(c::logout::LogoutArgs),
     /// Manage the people who belong to a space.
-    People(c::people::Args),
+    People(c::people::PeopleArgs),
     /// Credentials for agents, people and services.
-    Token(c::token::Args),
+    Token(c::token::TokenArgs),
     /// Unlock this terminal with your passphrase.
-    Unlock(c::unlock::Args),
+    Unlock(c::unlock::UnlockArgs),
     /// Lock this terminal again.
-    Lock(c::lock::Args),
+    Lock(c::lock::LockArgs),
     /// The audit: list, verify, export.
-    Audit(c::audit::Args),
+    Audit(c::audit::AuditArgs),
     /// Copy the store into a file, and check the copy.
-    Backup(c::backup::Args),
+    Backup(c::backup::BackupArgs),
     /// Check that everything is in order, and say how safe it is.
-    Doctor(c::doctor::Args),
+    Doctor(c::doctor::DoctorArgs),
     /// Shell completions, with live ids.
-    Completions(c::completions::Args),
+    Completions(c::completions::CompletionsArgs),
     /// Print the manual pages.
-    Man(c::man::Args),
+    Man(c::man::ManArgs),
 
     /// Write the reference pages.
     #[command(name = "__generate", hide = true)]
-    Generate(crate::generate::Args),
+    Generate(crate::generate::GenerateArgs),
     /// Play a script as an agent.
     #[command(name = "__scripted", hide = true)]
-    Scripted(c::scripted::Args),
+    Scripted(c::scripted::ScriptedArgs),
 }

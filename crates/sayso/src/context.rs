@@ -1,11 +1,11 @@
 //! The context of a command: global options, output, and access to the desk with the acting identity.
 
-use crate::cli::Globals;
+use crate::cli::GlobalArgs;
 use crate::config;
 use crate::exit::{Failure, Result};
-use crate::out::Out;
-use crate::reach::{self, How};
-use crate::who;
+use crate::identity;
+use crate::open_desk::{self, DeskPurpose};
+use crate::output::CliOutput;
 use sayso_core::{Actor, Code};
 use sayso_engine::Desk;
 use std::io::Read;
@@ -14,52 +14,52 @@ use std::io::Read;
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The context of a running command.
-pub(crate) struct Context<'a> {
-    pub(crate) globals: Globals,
-    pub(crate) out: &'a Out,
+pub(crate) struct CliContext<'a> {
+    pub(crate) globals: GlobalArgs,
+    pub(crate) out: &'a CliOutput,
 }
 
-impl Context<'_> {
+impl CliContext<'_> {
     /// Opens the desk of the space this command works in.
     pub(crate) fn desk(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        let desk = reach::open(&location, How::Usual)?;
+        let desk = open_desk::open(&location, DeskPurpose::Usual)?;
         Ok(desk.with_threshold(location.work.threshold))
     }
 
     /// Opens the desk of a space that may have been deleted, for commands that only read.
-    pub(crate) fn kept_desk(&self) -> Result<Desk> {
+    pub(crate) fn desk_read_only(&self) -> Result<Desk> {
         let location = config::locate(&self.globals)?;
-        reach::open(&location, How::Kept)
+        open_desk::open(&location, DeskPurpose::Kept)
     }
 
     /// Opens a desk for reading, also of a deleted space, and identifies the caller.
-    pub(crate) fn sit_down_to_look(&self) -> Result<(Desk, Actor)> {
-        let desk = self.kept_desk()?;
-        look_at_the_clock(&desk)?;
-        let actor = who::actor(&desk)?;
-        Ok((desk.seen_by(&actor), actor))
+    pub(crate) fn open_read_only(&self) -> Result<(Desk, Actor)> {
+        let desk = self.desk_read_only()?;
+        fire_due_timers(&desk)?;
+        let actor = identity::actor(&desk)?;
+        Ok((desk.as_reader(&actor), actor))
     }
 
     /// Opens the desk and identifies the caller.
-    pub(crate) fn sit_down(&self) -> Result<(Desk, Actor)> {
+    pub(crate) fn open(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
-        let actor = who::actor(&desk)?;
-        Ok((desk.seen_by(&actor), actor))
+        let actor = identity::actor(&desk)?;
+        Ok((desk.as_reader(&actor), actor))
     }
 
     /// Opens the desk and identifies a person who may give a verdict.
-    pub(crate) fn sit_down_as_person(&self) -> Result<(Desk, Actor)> {
+    pub(crate) fn open_as_person(&self) -> Result<(Desk, Actor)> {
         let desk = self.desk()?;
-        look_at_the_clock(&desk)?;
-        let actor = who::person(self, &desk)?;
+        fire_due_timers(&desk)?;
+        let actor = identity::person(self, &desk)?;
         Ok((desk, actor))
     }
 
     /// Opens the desk and identifies a person, and checks that they may answer.
-    pub(crate) fn sit_down_to_answer(&self) -> Result<(Desk, Actor)> {
-        let (desk, actor) = self.sit_down_as_person()?;
-        who::check_may_answer(&desk, &actor, "answer")?;
+    pub(crate) fn open_to_answer(&self) -> Result<(Desk, Actor)> {
+        let (desk, actor) = self.open_as_person()?;
+        identity::check_may_answer(&desk, &actor, "answer")?;
         Ok((desk, actor))
     }
 
@@ -88,7 +88,7 @@ impl Context<'_> {
 
 /// Fires due timers. There may be no other process that does, so commands that read the space or act as a person do
 /// it first.
-fn look_at_the_clock(desk: &Desk) -> Result<()> {
+fn fire_due_timers(desk: &Desk) -> Result<()> {
     match desk.fire_due() {
         // A read-only store may still be read.
         Err(error) if error.code() != Code::ReadOnly => Err(error.into()),

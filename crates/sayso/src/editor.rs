@@ -16,7 +16,7 @@ const LINE: &str = "# ------ write your answer below this line; what is above is
 /// left without saving.
 pub(crate) fn write_below(question: &str, context: &str, begun: &str) -> Result<Option<String>> {
     let quote = |raw: &str| {
-        let shown = text::harmless(raw).text;
+        let shown = text::sanitize(raw).text;
         shown.lines().map(|line| format!("# {line}\n")).collect::<String>()
     };
     let mut above = quote(question);
@@ -36,21 +36,21 @@ pub(crate) fn change(text: &str, suffix: &str) -> Result<Option<String>> {
     let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
     file.flush()?;
-    let before = saved(file.path())?;
+    let before = save_fingerprint(file.path())?;
     run_editor(file.path())?;
     let written = std::fs::read_to_string(file.path())?;
-    let is_saved = written != text || saved(file.path())? != before;
+    let is_saved = written != text || save_fingerprint(file.path())? != before;
     Ok(is_saved.then_some(written))
 }
 
 /// A fingerprint of a file that differs after it was saved, even if the same text was.
-fn saved(path: &Path) -> Result<(u64, i64, i64)> {
+fn save_fingerprint(path: &Path) -> Result<(u64, i64, i64)> {
     let file = std::fs::metadata(path)?;
     Ok((file.ino(), file.mtime(), file.mtime_nsec()))
 }
 
 /// Keeps a text that could not be used, and returns its path.
-pub(crate) fn keep(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
+pub(crate) fn keep_unused(text: &str, suffix: &str) -> Result<std::path::PathBuf> {
     let mut file = tempfile::Builder::new().prefix("sayso-").suffix(suffix).tempfile()?;
     file.write_all(text.as_bytes())?;
     let (_, path) = file.keep().map_err(|e| e.error)?;
@@ -98,11 +98,11 @@ mod tests {
     fn saved_as_it_was_is_saved() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"as it was").unwrap();
-        let before = saved(file.path()).unwrap();
+        let before = save_fingerprint(file.path()).unwrap();
         std::fs::read_to_string(file.path()).unwrap();
-        assert_eq!(saved(file.path()).unwrap(), before);
+        assert_eq!(save_fingerprint(file.path()).unwrap(), before);
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(file.path(), "as it was").unwrap();
-        assert_ne!(saved(file.path()).unwrap(), before);
+        assert_ne!(save_fingerprint(file.path()).unwrap(), before);
     }
 }

@@ -1,7 +1,7 @@
 //! Failures and exit codes: errors are worded for the person who will act.
 
-use crate::out::Out;
-use sayso_core::{Code, Exit, Refusal};
+use crate::output::CliOutput;
+use sayso_core::{Code, CommandExit, Refusal};
 use serde::Serialize;
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,12 +58,12 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-pub(crate) fn code(exit: Exit) -> ExitCode {
+pub(crate) fn code(exit: CommandExit) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
 /// Prints a failure: code, message, hint. With `--json` the same as data, on stderr: stdout carries only results.
-pub(crate) fn failure(failure: &Failure, out: &Out) -> ExitCode {
+pub(crate) fn failure(failure: &Failure, out: &CliOutput) -> ExitCode {
     let Failure { code, message, hint } = failure;
     match out.json {
         true => print_json(failure),
@@ -74,14 +74,16 @@ pub(crate) fn failure(failure: &Failure, out: &Out) -> ExitCode {
 
 /// The error that `--json` prints on stderr when a command fails.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Report {
+#[schemars(rename = "Report")]
+pub(crate) struct ErrorReport {
     /// The error that occurred.
-    error: Problem,
+    error: ErrorDetail,
 }
 
 /// An error of a command.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Problem {
+#[schemars(rename = "Problem")]
+struct ErrorDetail {
     /// Its stable number, such as SAY004; each has a page in docs/errors.
     code: String,
     /// The meaning of the number.
@@ -97,8 +99,8 @@ struct Problem {
 fn print_json(failure: &Failure) {
     let Failure { code, message, hint } = failure.clone();
     let (title, exit) = (code.title().into(), code.exit() as u8);
-    let error = Problem { code: code.as_str().into(), title, message, hint, exit };
-    let text = serde_json::to_string(&Report { error }).unwrap_or_default();
+    let error = ErrorDetail { code: code.as_str().into(), title, message, hint, exit };
+    let text = serde_json::to_string(&ErrorReport { error }).unwrap_or_default();
     // If the terminal is gone, there is no place left to report that.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -110,7 +112,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> ExitCode {
     let failure = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let _ = error.print();
-            return code(Exit::Ok);
+            return code(CommandExit::Ok);
         }
         ErrorKind::InvalidUtf8 => Failure::new(Code::InvalidText, "an argument is not UTF-8 text")
             .hint("convert it first, for example with: iconv -t utf-8"),

@@ -1,13 +1,13 @@
 //! Fleet files: reading them, comparing them with the current settings, and applying the difference.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::reach::{self, How};
-use crate::{config, who};
+use crate::open_desk::{self, DeskPurpose};
+use crate::{config, identity};
 use sayso_core::Code;
-use sayso_engine::{Change, Desk, SettingKind};
-use sayso_policy::Mistake;
-use sayso_server::fleet::{Fleet, is_declared};
+use sayso_engine::{Desk, SettingChange, SettingKind};
+use sayso_policy::FileDiagnostic;
+use sayso_server::fleet::{FleetFile, is_declared};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -20,23 +20,23 @@ const KEYS: &str = "a fleet file has space, calendar, people, groups, agents, ro
                     admin_policy and agent_policies; see docs/guide/fleet.md";
 
 /// The changes that a file would make to one space.
-pub(crate) struct Plan {
+pub(crate) struct FleetPlan {
     pub(crate) space: String,
     pub(crate) is_new: bool,
     pub(crate) prunes: bool,
-    pub(crate) differences: Vec<Difference>,
-    changes: Vec<Change>,
+    pub(crate) differences: Vec<SettingDifference>,
+    changes: Vec<SettingChange>,
 }
 
 /// A setting whose current value differs from the file's.
-pub(crate) struct Difference {
+pub(crate) struct SettingDifference {
     pub(crate) kind: SettingKind,
     pub(crate) name: String,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
 }
 
-impl Difference {
+impl SettingDifference {
     /// The change in one word; a setting that is missing in the file is removed only with pruning.
     pub(crate) fn how(&self, prunes: bool) -> &'static str {
         match (&self.before, &self.after) {
@@ -48,8 +48,14 @@ impl Difference {
     }
 }
 
-impl Plan {
-    fn of(space: &str, is_new: bool, prunes: bool, set: &Set, wanted: Vec<Change>) -> Self {
+impl FleetPlan {
+    fn of(
+        space: &str,
+        is_new: bool,
+        prunes: bool,
+        set: &SettingMap,
+        wanted: Vec<SettingChange>,
+    ) -> Self {
         let mut left = set.clone();
         let mut differences = vec![];
         let mut changes = vec![];
@@ -57,7 +63,7 @@ impl Plan {
             let before = left.remove(&(change.kind.as_str().to_owned(), change.name.clone()));
             if before != change.body {
                 let (kind, name, after) = (change.kind, change.name.clone(), change.body.clone());
-                differences.push(Difference { kind, name, before, after });
+                differences.push(SettingDifference { kind, name, before, after });
                 changes.push(change);
             }
         }
@@ -66,35 +72,35 @@ impl Plan {
                 continue;
             };
             if prunes {
-                changes.push(Change { kind, name: name.clone(), body: None });
+                changes.push(SettingChange { kind, name: name.clone(), body: None });
             }
-            differences.push(Difference { kind, name, before: Some(before), after: None });
+            differences.push(SettingDifference { kind, name, before: Some(before), after: None });
         }
         differences.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
         Self { space: space.into(), is_new, prunes, differences, changes }
     }
 
     /// Applies the plan, as a whole or not at all.
-    pub(crate) fn carry_out(&self, context: &Context<'_>) -> Result<()> {
+    pub(crate) fn carry_out(&self, context: &CliContext<'_>) -> Result<()> {
         let desk = match self.is_new {
             true => {
                 let location = config::locate(&context.globals)?;
                 let here = context.desk()?;
-                let actor = who::person(context, &here)?;
-                reach::create(&location, &self.space, &actor)?
+                let actor = identity::person(context, &here)?;
+                open_desk::create(&location, &self.space, &actor)?
             }
             false => desk_of(context, Some(&self.space))?,
         };
-        let actor = who::person(context, &desk)?;
+        let actor = identity::person(context, &desk)?;
         desk.set(&actor, self.changes.clone())?;
         Ok(())
     }
 }
 
-type Set = BTreeMap<(String, String), String>;
+type SettingMap = BTreeMap<(String, String), String>;
 
 /// Computes the changes that a file would make, space by space.
-pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<Vec<Plan>> {
+pub(crate) fn plans(context: &CliContext<'_>, file: &Path, prunes: bool) -> Result<Vec<FleetPlan>> {
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let mut plans = vec![];
     for fleet in read(context, file)? {
@@ -107,11 +113,11 @@ pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<
             true => {
                 sayso_engine::check_space_name(&space)?;
                 check(&wanted)?;
-                Plan::of(&space, is_new, prunes, &Set::new(), wanted)
+                FleetPlan::of(&space, is_new, prunes, &SettingMap::new(), wanted)
             }
             false => {
                 let desk = desk_of(context, Some(&space))?;
-                let plan = Plan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
+                let plan = FleetPlan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
                 desk.check_settings(&plan.changes)?;
                 plan
             }
@@ -121,19 +127,19 @@ pub(crate) fn plans(context: &Context<'_>, file: &Path, prunes: bool) -> Result<
     Ok(plans)
 }
 
-fn set_in(desk: &Desk) -> Result<Set> {
+fn set_in(desk: &Desk) -> Result<SettingMap> {
     let settings = desk.settings(None)?.into_iter().filter(|s| is_declared(&s.kind));
     Ok(settings.filter_map(|s| Some(((s.kind, s.name), s.body?))).collect())
 }
 
 /// Opens the desk of a space of this store.
-pub(crate) fn desk_of(context: &Context<'_>, space: Option<&str>) -> Result<Desk> {
+pub(crate) fn desk_of(context: &CliContext<'_>, space: Option<&str>) -> Result<Desk> {
     let location = config::locate(&context.globals)?;
     let space = space.unwrap_or(&location.space);
-    reach::open_space(&location, space, How::Usual)
+    open_desk::open_space(&location, space, DeskPurpose::Usual)
 }
 
-fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {
+fn read(context: &CliContext<'_>, file: &Path) -> Result<Vec<FleetFile>> {
     let text = match file.to_str() {
         Some("-") => context.text("-")?,
         _ => read_text(file)?,
@@ -146,21 +152,21 @@ fn read(context: &Context<'_>, file: &Path) -> Result<Vec<Fleet>> {
 }
 
 /// Finds the mistakes in a fleet file, in each of its spaces.
-pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
-    let fleets = match serde_saphyr::from_multiple::<Fleet>(text) {
+pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<FileDiagnostic> {
+    let fleets = match serde_saphyr::from_multiple::<FleetFile>(text) {
         Ok(fleets) => fleets,
         Err(error) => {
             let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
             let (what, fix) = config::check::in_words(&error, KEYS);
-            return vec![Mistake { file: file.into(), line, what, fix }];
+            return vec![FileDiagnostic { file: file.into(), line, what, fix }];
         }
     };
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut found = vec![];
     for fleet in fleets {
         match fleet.settings(|name| read_beside(folder, name)) {
-            Ok(changes) => found.extend(Change::mistakes(&changes)),
-            Err(Failure { message, .. }) => found.push(Mistake {
+            Ok(changes) => found.extend(SettingChange::mistakes(&changes)),
+            Err(Failure { message, .. }) => found.push(FileDiagnostic {
                 file: file.into(),
                 line: None,
                 what: message,
@@ -178,8 +184,8 @@ pub(crate) fn mistakes(path: &Path, file: &str, text: &str) -> Vec<Mistake> {
 }
 
 /// Checks the settings of a new space before anything is created.
-fn check(changes: &[Change]) -> Result<()> {
-    let mistakes = Change::mistakes(changes);
+fn check(changes: &[SettingChange]) -> Result<()> {
+    let mistakes = SettingChange::mistakes(changes);
     if mistakes.is_empty() {
         return Ok(());
     }
@@ -217,7 +223,7 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 /// Writes fleets as a YAML file.
-pub(crate) fn write(fleets: &[Fleet]) -> Result<String> {
+pub(crate) fn write(fleets: &[FleetFile]) -> Result<String> {
     let texts: std::result::Result<Vec<_>, _> =
         fleets.iter().map(serde_saphyr::to_string).collect();
     let texts = texts.map_err(|e| Failure::new(Code::Failure, e.to_string()))?;

@@ -4,10 +4,10 @@ mod http;
 
 use crate::cli::Cli;
 use crate::commands;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use clap::CommandFactory;
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 use sayso_server::wire;
 use schemars::schema_for;
 use std::fmt::Write;
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// Write the reference pages.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct GenerateArgs {
     /// The folder to write into.
     dir: PathBuf,
 }
 
-pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: GenerateArgs, _: &CliContext<'_>) -> Result<CommandExit> {
     let dir = &args.dir;
     put(dir, "README.md", INDEX)?;
     put(dir, "commands.md", &commands_page())?;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
         let text = serde_json::to_string_pretty(&sorted(schema)).unwrap_or_default();
         put(dir, &format!("json/{name}.json"), &format!("{text}\n"))?;
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Sorts the fields of a schema by name: their order in the code is noise in a diff.
@@ -96,7 +96,7 @@ fn section(page: &mut String, command: &mut clap::Command, name: &str) {
 
 fn exit_page() -> String {
     let mut page = String::from("# Exit codes\n\n| code | meaning |\n|---|---|\n");
-    for (exit, meaning) in Exit::TABLE {
+    for (exit, meaning) in CommandExit::TABLE {
         let _ = writeln!(page, "| {} | {meaning} |", exit as u8);
     }
     page
@@ -132,54 +132,54 @@ fn configuration_page() -> String {
 
 fn schemas() -> Vec<(&'static str, schemars::Schema)> {
     vec![
-        ("gate", schema_for!(wire::Gate)),
-        ("gate-page", schema_for!(wire::Page<wire::Gate>)),
+        ("gate", schema_for!(wire::GateJson)),
+        ("gate-page", schema_for!(wire::PageJson<wire::GateJson>)),
         ("gate-detail", schema_for!(wire::GateDetail)),
-        ("card", schema_for!(wire::Card)),
-        ("card-page", schema_for!(wire::Inbox)),
-        ("answered", schema_for!(wire::Answered)),
-        ("answers", schema_for!(wire::Answers)),
-        ("task", schema_for!(wire::Task)),
-        ("task-page", schema_for!(wire::Page<wire::Task>)),
+        ("card", schema_for!(wire::CardJson)),
+        ("card-page", schema_for!(wire::InboxJson)),
+        ("answered", schema_for!(wire::AnsweredGates)),
+        ("answers", schema_for!(wire::AnswerResults)),
+        ("task", schema_for!(wire::TaskJson)),
+        ("task-page", schema_for!(wire::PageJson<wire::TaskJson>)),
         ("task-detail", schema_for!(wire::TaskDetail)),
-        ("tree", schema_for!(Vec<commands::tree::Branch>)),
-        ("notes", schema_for!(Vec<wire::Note>)),
-        ("message", schema_for!(wire::Message)),
-        ("message-page", schema_for!(wire::Page<wire::Message>)),
-        ("notice-page", schema_for!(wire::Page<sayso_server::notices::Notice>)),
-        ("token", schema_for!(wire::Token)),
-        ("token-page", schema_for!(wire::Page<wire::Token>)),
-        ("run-page", schema_for!(wire::Page<wire::Run>)),
-        ("flow", schema_for!(wire::Flow)),
+        ("tree", schema_for!(Vec<commands::tree::TaskBranch>)),
+        ("notes", schema_for!(Vec<wire::NoteJson>)),
+        ("message", schema_for!(wire::MessageJson)),
+        ("message-page", schema_for!(wire::PageJson<wire::MessageJson>)),
+        ("notice-page", schema_for!(wire::PageJson<sayso_server::notices::NoticeJson>)),
+        ("token", schema_for!(wire::TokenJson)),
+        ("token-page", schema_for!(wire::PageJson<wire::TokenJson>)),
+        ("run-page", schema_for!(wire::PageJson<wire::RunJson>)),
+        ("flow", schema_for!(wire::FlowJson)),
         ("flow-detail", schema_for!(wire::FlowDetail)),
-        ("flow-page", schema_for!(wire::Page<wire::Flow>)),
-        ("tally", schema_for!(wire::Tally)),
+        ("flow-page", schema_for!(wire::PageJson<wire::FlowJson>)),
+        ("tally", schema_for!(wire::WorkerTotalsJson)),
         ("audit", schema_for!(Vec<wire::AuditEntry>)),
-        ("audit-verified", schema_for!(wire::Verified)),
-        ("backup", schema_for!(commands::backup::Copied)),
-        ("doctor", schema_for!(commands::doctor::Report)),
-        ("init", schema_for!(commands::init::Made)),
-        ("login", schema_for!(commands::login::LoggedIn)),
-        ("away", schema_for!(wire::Away)),
-        ("away-list", schema_for!(Vec<wire::Away>)),
-        ("people", schema_for!(Vec<commands::people::Shown>)),
-        ("people-dismiss", schema_for!(commands::people::Sent)),
-        ("invited", schema_for!(commands::people::Code)),
-        ("space-deleted", schema_for!(commands::delete::Deleted)),
-        ("mistakes", schema_for!(commands::mistakes::Report)),
-        ("policy-explained", schema_for!(wire::Explained)),
-        ("policy-tested", schema_for!(commands::policy::wire::Tested)),
+        ("audit-verified", schema_for!(wire::AuditVerification)),
+        ("backup", schema_for!(commands::backup::BackupCopy)),
+        ("doctor", schema_for!(commands::doctor::DoctorReport)),
+        ("init", schema_for!(commands::init::InitReport)),
+        ("login", schema_for!(commands::login::LoginReport)),
+        ("away", schema_for!(wire::AbsenceJson)),
+        ("away-list", schema_for!(Vec<wire::AbsenceJson>)),
+        ("people", schema_for!(Vec<commands::people::PersonJson>)),
+        ("people-dismiss", schema_for!(commands::people::DismissalJson)),
+        ("invited", schema_for!(commands::people::InvitationJson)),
+        ("space-deleted", schema_for!(commands::delete::DeletedSpace)),
+        ("mistakes", schema_for!(commands::diagnostics::DiagnosticReport)),
+        ("policy-explained", schema_for!(wire::PolicyExplanation)),
+        ("policy-tested", schema_for!(commands::policy::wire::PolicyTestReport)),
         ("policy-smuggled", schema_for!(commands::policy::wire::SmuggleReport)),
         ("trust", schema_for!(commands::trust::TrustReport)),
-        ("policy-preset", schema_for!(commands::policy::wire::Preset)),
-        ("policy", schema_for!(wire::InForce)),
-        ("policy-replayed", schema_for!(commands::policy::wire::Replayed)),
-        ("policy-suggestions", schema_for!(Vec<commands::policy::wire::Suggestion>)),
-        ("policy-presets", schema_for!(Vec<commands::policy::wire::Preset>)),
-        ("agents", schema_for!(Vec<wire::Agent>)),
+        ("policy-preset", schema_for!(commands::policy::wire::PresetJson)),
+        ("policy", schema_for!(wire::ActivePolicies)),
+        ("policy-replayed", schema_for!(commands::policy::wire::PolicyReplayReport)),
+        ("policy-suggestions", schema_for!(Vec<commands::policy::wire::SuggestionJson>)),
+        ("policy-presets", schema_for!(Vec<commands::policy::wire::PresetJson>)),
+        ("agents", schema_for!(Vec<wire::AgentJson>)),
         ("agent-outcome", schema_for!(wire::AgentOutcome)),
-        ("connected", schema_for!(commands::connect::Connected)),
-        ("connect-checked", schema_for!(Vec<commands::connect::Checked>)),
-        ("error", schema_for!(crate::exit::Report)),
+        ("connected", schema_for!(commands::connect::ConnectReport)),
+        ("connect-checked", schema_for!(Vec<commands::connect::ClientReport>)),
+        ("error", schema_for!(crate::exit::ErrorReport)),
     ]
 }

@@ -13,7 +13,7 @@ use crate::exit::{Failure, Result};
 
 /// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum LogFormat {
     /// Text for people to read.
     Plain,
     /// One JSON object for each line.
@@ -21,7 +21,7 @@ pub(crate) enum Form {
 }
 
 /// Starts the log. Without a chosen format, warnings and errors are printed.
-pub(crate) fn start(form: Option<Form>, level: Option<&str>) -> Result<()> {
+pub(crate) fn start(form: Option<LogFormat>, level: Option<&str>) -> Result<()> {
     let level = match (level.filter(|level| !level.is_empty()), form) {
         (Some(typed), _) => level_of(typed)?,
         (None, Some(_)) => LevelFilter::INFO,
@@ -30,9 +30,9 @@ pub(crate) fn start(form: Option<Form>, level: Option<&str>) -> Result<()> {
     let ours = Targets::new().with_target("sayso", level);
     let layer = tracing_subscriber::fmt::layer().with_writer(stderr).with_ansi(false);
     let layer = layer.with_target(false);
-    let started = match form.unwrap_or(Form::Plain) {
-        Form::Plain => tracing_subscriber::registry().with(layer.with_filter(ours)).try_init(),
-        Form::Json => {
+    let started = match form.unwrap_or(LogFormat::Plain) {
+        LogFormat::Plain => tracing_subscriber::registry().with(layer.with_filter(ours)).try_init(),
+        LogFormat::Json => {
             let layer = layer.json().flatten_event(true).with_current_span(false);
             let layer = layer.with_span_list(false).with_filter(ours);
             tracing_subscriber::registry().with(layer).try_init()

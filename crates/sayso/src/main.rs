@@ -3,34 +3,34 @@
 //! This is the only crate that prints, exits, or reads the user's environment. Commands hold no
 //! rules: they build requests to the desk, and print its responses.
 
+mod audit_heads;
 mod card;
 mod cli;
 mod commands;
 mod config;
 mod context;
-mod courier;
 mod editor;
 mod exit;
+mod failpoint;
 mod fleet;
-mod flows;
+mod flow_runner;
 mod generate;
-mod heads;
+mod identity;
 mod log;
-mod mortal;
-mod out;
-mod reach;
+mod notice_sending;
+mod open_desk;
+mod output;
 mod telemetry;
+mod time;
 mod trust;
 mod tui;
-mod when;
-mod who;
 mod work;
 
 use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    who::note_terminal();
+    identity::note_terminal();
     let cli = match hook() {
         Some(cli) => cli,
         None => {
@@ -42,12 +42,12 @@ fn main() -> ExitCode {
         }
     };
     let cli = match config::is_for_screen_reader(&cli.globals) {
-        true => cli::Cli { globals: cli::Globals { plain: true, ..cli.globals }, ..cli },
+        true => cli::Cli { globals: cli::GlobalArgs { plain: true, ..cli.globals }, ..cli },
         false => cli,
     };
-    let out = out::Out::new(&cli.globals);
-    who::warn_of_open_token(&out);
-    let ended = commands::run(cli, &out).and_then(|code| out.check_is_written().map(|()| code));
+    let out = output::CliOutput::new(&cli.globals);
+    identity::warn_of_open_token(&out);
+    let ended = commands::run(cli, &out).and_then(|code| out.check_written().map(|()| code));
     match ended {
         Ok(code) => exit::code(code),
         Err(failure) => exit::failure(&failure, &out),

@@ -3,7 +3,7 @@
 
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
-use sayso_server::http::TracesTo;
+use sayso_server::http::TraceCollector;
 
 /// The parent trace of this command, from the process that started it.
 pub(crate) fn parent() -> Option<String> {
@@ -11,11 +11,11 @@ pub(crate) fn parent() -> Option<String> {
 }
 
 /// The export target of traces; none unless a variable names it.
-pub(crate) fn traces() -> Result<Option<TracesTo>> {
+pub(crate) fn traces() -> Result<Option<TraceCollector>> {
     read(|name| std::env::var(name).ok().filter(|value| !value.trim().is_empty()))
 }
 
-fn read(of: impl Fn(&str) -> Option<String>) -> Result<Option<TracesTo>> {
+fn read(of: impl Fn(&str) -> Option<String>) -> Result<Option<TraceCollector>> {
     let is_off = of("OTEL_SDK_DISABLED").is_some_and(|value| value == "true")
         || of("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
     let base = || {
@@ -38,7 +38,7 @@ fn read(of: impl Fn(&str) -> Option<String>) -> Result<Option<TracesTo>> {
     };
     let headers = headers.split(',').filter_map(pair).collect();
     let service = of("OTEL_SERVICE_NAME").unwrap_or_else(|| "sayso".into());
-    Ok(Some(TracesTo { url, headers, service }))
+    Ok(Some(TraceCollector { url, headers, service }))
 }
 
 #[cfg(test)]

@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 
 /// A trusted settings file, with its content.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Trusted {
+struct TrustRecord {
     file: PathBuf,
     digest: Digest,
 }
 
 /// Settings of a project that may run programs and are not trusted in their present form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Untrusted {
+pub(crate) struct UntrustedSettings {
     /// The file that contains them.
     pub(crate) file: PathBuf,
     /// The names of the settings: `notify.bell`, `work.check`.
     pub(crate) settings: Vec<String>,
 }
 
-impl Untrusted {
+impl UntrustedSettings {
     /// A message with the settings that are left out.
     pub(crate) fn in_words(&self) -> String {
         format!("{} of {} is not trusted", self.settings.join(", "), self.file.display())
@@ -50,11 +50,11 @@ impl Untrusted {
 pub(crate) const HINT: &str = "read what it would run, and if you want that: sayso trust";
 
 /// The canonical path of a file: the same file is trusted under one name.
-fn whole(file: &Path) -> std::io::Result<PathBuf> {
+fn canonical_path(file: &Path) -> std::io::Result<PathBuf> {
     file.canonicalize()
 }
 
-fn place_of(file: &Path) -> Option<PathBuf> {
+fn record_path(file: &Path) -> Option<PathBuf> {
     let name = Digest::of_bytes(file.as_os_str().as_encoded_bytes());
     let name: String = name.as_str().chars().rev().take(32).collect();
     Some(state_folder()?.join("trusted").join(format!("{name}.json")))
@@ -96,19 +96,20 @@ fn is_gone(place: &Path) -> Result<bool> {
 
 /// True if a file was trusted with this text in it. An unreadable record counts as not trusted.
 pub(crate) fn is_trusted(file: &Path, text: &str) -> bool {
-    let Ok(file) = whole(file) else { return false };
-    let Some(place) = place_of(&file) else { return false };
+    let Ok(file) = canonical_path(file) else { return false };
+    let Some(place) = record_path(&file) else { return false };
     let Ok(kept) = std::fs::read_to_string(place) else { return false };
-    let trusted: Option<Trusted> = serde_json::from_str(&kept).ok();
-    trusted.is_some_and(|t| t == Trusted { file, digest: Digest::of_bytes(text.as_bytes()) })
+    let trusted: Option<TrustRecord> = serde_json::from_str(&kept).ok();
+    trusted.is_some_and(|t| t == TrustRecord { file, digest: Digest::of_bytes(text.as_bytes()) })
 }
 
 /// Trusts a file as it is now.
 pub(crate) fn trust(file: &Path, text: &str) -> Result<()> {
-    let file = whole(file)?;
-    let place = place_of(&file).ok_or_else(no_folder)?;
+    let file = canonical_path(file)?;
+    let place = record_path(&file).ok_or_else(no_folder)?;
     let digest = Digest::of_bytes(text.as_bytes());
-    let kept = serde_json::to_string(&Trusted { file, digest }).map_err(std::io::Error::other)?;
+    let kept =
+        serde_json::to_string(&TrustRecord { file, digest }).map_err(std::io::Error::other)?;
     if let Some(folder) = place.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
@@ -121,7 +122,7 @@ pub(crate) fn trust(file: &Path, text: &str) -> Result<()> {
 
 /// Revokes the trust in a file. True if it was trusted.
 pub(crate) fn forget(file: &Path) -> Result<bool> {
-    is_gone(&place_of(&whole(file)?).ok_or_else(no_folder)?)
+    is_gone(&record_path(&canonical_path(file)?).ok_or_else(no_folder)?)
 }
 
 fn no_folder() -> Failure {

@@ -3,10 +3,12 @@
 
 use serde_json::Value;
 
-use super::Built;
-use super::peers::{Turns, alone, by_peer, explanation, in_turns, number, others, ours, rates};
+use super::BuiltPrograms;
+use super::peers::{
+    InterleavedRun, alone, by_peer, explanation, number, others, ours, rates, run_interleaved,
+};
 use super::table::{median, ms, table, times};
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// The peers that continue a durable flow after a person has answered.
 const PEERS: &str = "sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,restate,temporal-dev,\
@@ -15,10 +17,10 @@ const PEERS: &str = "sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10m
 /// The number of flows that wait at one time.
 const MANY: &str = "10000";
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
-    let turns = |bench, more| Turns { program: &built.flows, bench, peers: PEERS, more };
-    let one = in_turns(built, "flows", &turns("b1", &["--n", "60"]))?;
-    let many = in_turns(built, "flows", &turns("b1t", &["--n", "400", "--inflight", "64"]))?;
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
+    let turns = |bench, more| InterleavedRun { program: &built.flows, bench, peers: PEERS, more };
+    let one = run_interleaved(built, "flows", &turns("b1", &["--n", "60"]))?;
+    let many = run_interleaved(built, "flows", &turns("b1t", &["--n", "400", "--inflight", "64"]))?;
     let parked = alone(built, &built.flows, "sqlite", "b3", &["--n", MANY])?;
     let sections = [
         format!(

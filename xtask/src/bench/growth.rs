@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::Built;
-use super::spawn::{Timed, filled, in_turns};
+use super::BuiltPrograms;
+use super::spawn::{TimedCommand, filled, medians_interleaved};
 use super::table::{median, ms, table, times};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 const SMALL: usize = 1_000;
 const ROUNDS: usize = 40;
@@ -19,7 +19,7 @@ fn large_size() -> usize {
     given.and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
 }
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
     let large_size = large_size();
     let (small, small_task) = filled(built, "small", SMALL, SMALL)?;
     let (large, large_task) = filled(built, "large", large_size, large_size)?;
@@ -32,10 +32,10 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     ];
     let mut commands = vec![];
     for (name, [in_small, in_large]) in &verbs {
-        commands.push(Timed::new(name, &built.sayso, in_small, &small));
-        commands.push(Timed::new(name, &built.sayso, in_large, &large));
+        commands.push(TimedCommand::new(name, &built.sayso, in_small, &small));
+        commands.push(TimedCommand::new(name, &built.sayso, in_large, &large));
     }
-    let medians = in_turns(&commands, ROUNDS)?;
+    let medians = medians_interleaved(&commands, ROUNDS)?;
     let row = |name: &str, small: f64, large: f64| {
         vec![name.to_owned(), ms(small), ms(large), times(large / small)]
     };
@@ -58,7 +58,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
 }
 
 /// Measures the median of some round trips in a space.
-fn round_trip(built: &Built, dir: &Path) -> Outcome<f64> {
+fn round_trip(built: &BuiltPrograms, dir: &Path) -> VerbResult<f64> {
     let count = ROUND_TRIPS.to_string();
     let mut command = Command::new(&built.bench);
     command.arg("b1").arg("--dir").arg(dir.join(".sayso")).args(["--n", &count, "--warmup", "20"]);

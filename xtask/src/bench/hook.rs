@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Built;
-use super::spawn::{Timed, all_in_turns, empty_program};
+use super::BuiltPrograms;
+use super::spawn::{TimedCommand, empty_program, times_interleaved};
 use super::table::{median, ms, spread, table, times};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// The number of runs of each command, interleaved with the others.
 const ROUNDS: usize = 100;
@@ -24,20 +24,20 @@ const NODE: &str = "const call = JSON.parse(require('fs').readFileSync(0, 'utf8'
 const BASH: &str = "command=$(jq -r .tool_input.command)\ncase $command in 'git push'*) echo no >&2; exit 2;; esac\n";
 
 /// Measures the hook beside an empty process, and beside hand-written hooks.
-pub(super) fn run(built: &Built) -> Outcome<String> {
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
     let empty = empty_program(built)?;
     let small = space(built, "hook-small", 2)?;
     let large = space(built, "hook-large", RULES)?;
     let denies = space(built, "hook-denies", 2)?;
     let (hooks, absent) = by_hand(&small)?;
     let mut commands = vec![
-        Timed::new("an empty Rust program", &empty, &[], &small),
+        TimedCommand::new("an empty Rust program", &empty, &[], &small),
         ours("sayso: allowed, 2 rules", built, &small, ALLOWED),
         ours(&format!("sayso: allowed, {RULES} rules"), built, &large, ALLOWED),
         ours("sayso: denied, on record and in the audit", built, &denies, &denied()),
     ];
     commands.extend(hooks);
-    let all = all_in_turns(&commands, ROUNDS)?;
+    let all = times_interleaved(&commands, ROUNDS)?;
     let medians: Vec<f64> = all.iter().cloned().map(median).collect();
     let rows: Vec<_> = commands
         .iter()
@@ -71,15 +71,16 @@ fn denied() -> String {
     ALLOWED.replace("git status", "rm -rf build")
 }
 
-fn ours(name: &str, built: &Built, dir: &Path, event: &str) -> Timed {
-    let mut timed = Timed::new(name, &built.sayso, &["hook", "claude-code", "PreToolUse"], dir);
+fn ours(name: &str, built: &BuiltPrograms, dir: &Path, event: &str) -> TimedCommand {
+    let mut timed =
+        TimedCommand::new(name, &built.sayso, &["hook", "claude-code", "PreToolUse"], dir);
     timed.input = event.into();
     timed.variables = vec![("SAYSO_TOKEN_FILE", dir.join("fixer.token").display().to_string())];
     timed
 }
 
 /// Makes a space with an agent and a policy without a rule for the call.
-fn space(built: &Built, name: &str, rules: usize) -> Outcome<PathBuf> {
+fn space(built: &BuiltPrograms, name: &str, rules: usize) -> VerbResult<PathBuf> {
     let dir = built.dir.join(name);
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -116,7 +117,7 @@ fn policy(rules: usize) -> String {
 }
 
 /// Returns the hand-written hooks for installed interpreters, and the names of missing ones.
-fn by_hand(dir: &Path) -> Outcome<(Vec<Timed>, Vec<&'static str>)> {
+fn by_hand(dir: &Path) -> VerbResult<(Vec<TimedCommand>, Vec<&'static str>)> {
     let found = |program: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
@@ -139,7 +140,7 @@ fn by_hand(dir: &Path) -> Outcome<(Vec<Timed>, Vec<&'static str>)> {
             continue;
         };
         fs::write(dir.join(file), text).map_err(|e| format!("{file}: {e}"))?;
-        let mut timed = Timed::new(&format!("by hand: {name}"), &program, &[file], dir);
+        let mut timed = TimedCommand::new(&format!("by hand: {name}"), &program, &[file], dir);
         timed.input = ALLOWED.into();
         hooks.push(timed);
     }

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::Built;
+use super::BuiltPrograms;
 use super::peers::{alone, explanation, number, setting};
 use super::table::{ms, table, times};
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 const STORES: [&str; 2] = ["sqlite", "postgres"];
 
@@ -21,9 +21,9 @@ const TIMES: usize = 20;
 /// The number of connections for that rate.
 const RATE_CONNECTIONS: usize = 512;
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
     let answers = setting("SAYSO_BENCH_ANSWERS", "300");
-    let (idle_before, began) = (Cpu::now(), Instant::now());
+    let (idle_before, began) = (CpuTime::now(), Instant::now());
     let mut rows = vec![];
     for store in STORES {
         let mut idle = f64::NAN;
@@ -40,7 +40,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
         let said = alone(built, &built.served, store, "overload", &words)?;
         rows.push(row(store, &format!("{TIMES} x {USUAL_RATE}/s"), &said, idle));
     }
-    let busy = Cpu::now().busy_since(&idle_before);
+    let busy = CpuTime::now().busy_since(&idle_before);
     let head = [
         "store",
         "asking",
@@ -94,12 +94,12 @@ fn row(store: &str, asking: &str, said: &Value, idle: f64) -> Vec<String> {
 }
 
 /// The CPU time of all processors, as the system counts it.
-struct Cpu {
+struct CpuTime {
     all: f64,
     idle: f64,
 }
 
-impl Cpu {
+impl CpuTime {
     fn now() -> Self {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().next().unwrap_or_default();
@@ -110,7 +110,7 @@ impl Cpu {
         Self { all: ticks.iter().take(8).sum(), idle }
     }
 
-    fn busy_since(&self, before: &Cpu) -> f64 {
+    fn busy_since(&self, before: &CpuTime) -> f64 {
         let all = self.all - before.all;
         1.0 - (self.idle - before.idle) / all
     }

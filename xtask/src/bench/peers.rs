@@ -7,13 +7,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::Built;
+use super::BuiltPrograms;
 use super::table::{median, ms, spread, table, times};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// Returns the folder of the peers' programs.
-pub(super) fn folder() -> Outcome<PathBuf> {
+pub(super) fn folder() -> VerbResult<PathBuf> {
     let folder =
         std::env::var_os("SAYSO_PEERS").map_or_else(|| "../shared/bench".into(), PathBuf::from);
     if folder.join("run.py").is_file() {
@@ -30,7 +30,7 @@ pub(super) fn setting(name: &str, or: &str) -> String {
 }
 
 /// An interleaved run: the programs and the benchmark.
-pub(super) struct Turns<'a> {
+pub(super) struct InterleavedRun<'a> {
     pub(super) program: &'a Path,
     /// The benchmark's name in the peers' runner.
     pub(super) bench: &'a str,
@@ -39,7 +39,11 @@ pub(super) struct Turns<'a> {
 }
 
 /// Runs all peers interleaved, and returns the results of each.
-pub(super) fn in_turns(built: &Built, page: &str, turns: &Turns<'_>) -> Outcome<Value> {
+pub(super) fn run_interleaved(
+    built: &BuiltPrograms,
+    page: &str,
+    turns: &InterleavedRun<'_>,
+) -> VerbResult<Value> {
     let out = built.dir.join(format!("{page}-{}.json", turns.bench));
     // The runner appends to an existing file; an older run must not mix in.
     let _ = fs::remove_file(&out);
@@ -101,12 +105,12 @@ pub(super) fn number(of: &Value, key: &str) -> f64 {
 
 /// Runs a mode of our own in a fresh store.
 pub(super) fn alone(
-    built: &Built,
+    built: &BuiltPrograms,
     program: &Path,
     store: &str,
     mode: &str,
     more: &[&str],
-) -> Outcome<Value> {
+) -> VerbResult<Value> {
     let dir = built.dir.join(format!("alone-{mode}"));
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -130,11 +134,11 @@ pub(super) fn alone(
 }
 
 /// Measures the gate round trip: open, another client answers, the waiting party has the answer.
-pub(super) fn gates(built: &Built) -> Outcome<String> {
+pub(super) fn gates(built: &BuiltPrograms) -> VerbResult<String> {
     let peers = "floor-sqlite,sayso-sqlite,langgraph-sqlite,mastra-sqlite,dbos-sqlite-10ms,openai-agents,restate,\
                  floor-pg-listen,sayso-postgres,langgraph-postgres,dbos-postgres,mastra-postgres";
-    let turns = Turns { program: &built.bench, bench: "b1", peers, more: &["--n", "60"] };
-    let rounds = by_peer(&in_turns(built, "gates", &turns)?);
+    let turns = InterleavedRun { program: &built.bench, bench: "b1", peers, more: &["--n", "60"] };
+    let rounds = by_peer(&run_interleaved(built, "gates", &turns)?);
     let middle = |name: &str| median(rounds.get(name).cloned().unwrap_or_default());
     let (sqlite, postgres) = (middle("floor-sqlite"), middle("floor-pg-listen"));
     let mut names: Vec<_> = rounds.keys().collect();
@@ -175,7 +179,7 @@ pub(super) fn by_peer(results: &Value) -> BTreeMap<String, Vec<f64>> {
 }
 
 /// Measures task trackers: one process per command.
-pub(super) fn tasks(built: &Built) -> Outcome<String> {
+pub(super) fn tasks(built: &BuiltPrograms) -> VerbResult<String> {
     let size = setting("SAYSO_BENCH_TASKS", "100000");
     let peers = setting("SAYSO_BENCH_TRACKERS", "floor,sayso,taskwarrior2");
     let out = built.dir.join("b4.json");
@@ -211,7 +215,7 @@ pub(super) fn tasks(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn read(path: &Path) -> Outcome<Value> {
+fn read(path: &Path) -> VerbResult<Value> {
     let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()).into())
 }

@@ -3,12 +3,13 @@
 
 use serde_json::Value;
 
-use super::Built;
+use super::BuiltPrograms;
 use super::peers::{
-    Turns, alone, by_peer, explanation, in_turns, number, on_postgres, others, ours, rates,
+    InterleavedRun, alone, by_peer, explanation, number, on_postgres, others, ours, rates,
+    run_interleaved,
 };
 use super::table::{median, ms, table, times};
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// The peers: programs that store a question durably.
 const PEERS: &str = "floor-http-sqlite,sayso-sqlite,langgraph-sqlite,dbos-sqlite-10ms,restate,mastra-sqlite,\
@@ -22,10 +23,11 @@ const HISTORY: usize = 5_000;
 
 const STORES: [&str; 2] = ["sqlite", "postgres"];
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
-    let turns = |bench, more| Turns { program: &built.served, bench, peers: PEERS, more };
-    let trips = in_turns(built, "served", &turns("b1", &["--n", "60"]))?;
-    let many = in_turns(built, "served", &turns("b1t", &["--n", "600", "--inflight", "64"]))?;
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
+    let turns = |bench, more| InterleavedRun { program: &built.served, bench, peers: PEERS, more };
+    let trips = run_interleaved(built, "served", &turns("b1", &["--n", "60"]))?;
+    let many =
+        run_interleaved(built, "served", &turns("b1t", &["--n", "600", "--inflight", "64"]))?;
     let sections = [
         format!(
             "# The server\n\nThe real `sayso serve`, driven over HTTP through the public API: a process of its own drives \
@@ -97,7 +99,7 @@ fn throughput(results: &Value) -> String {
     )
 }
 
-fn crowd(built: &Built) -> Outcome<String> {
+fn crowd(built: &BuiltPrograms) -> VerbResult<String> {
     let mut rows = vec![];
     for store in STORES {
         for many in [1_000, MANY] {
@@ -136,7 +138,7 @@ fn crowd(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn restart(built: &Built) -> Outcome<String> {
+fn restart(built: &BuiltPrograms) -> VerbResult<String> {
     let mut rows = vec![];
     for store in STORES {
         for (open, history) in [(1_000, 0), (1_000, HISTORY), (MANY, 0)] {
@@ -171,7 +173,7 @@ fn restart(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn start(built: &Built) -> Outcome<String> {
+fn start(built: &BuiltPrograms) -> VerbResult<String> {
     let mut rows = vec![];
     for store in STORES {
         let said = alone(built, &built.served, store, "start", &["--n", "20", "--prefill", "100"])?;

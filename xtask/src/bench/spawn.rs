@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::Built;
+use super::BuiltPrograms;
 use super::table::{median, ms, table, times};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// The number of runs of each command, interleaved with the others.
 const ROUNDS: usize = 60;
@@ -18,7 +18,7 @@ const ROUNDS: usize = 60;
 const TASKS: usize = 100_000;
 
 /// A command to be timed.
-pub(super) struct Timed {
+pub(super) struct TimedCommand {
     pub(super) name: String,
     pub(super) program: PathBuf,
     pub(super) words: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct Timed {
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
-impl Timed {
+impl TimedCommand {
     pub(super) fn new(name: &str, program: &Path, words: &[&str], dir: &Path) -> Self {
         let words = words.iter().map(ToString::to_string).collect();
         Self {
@@ -42,7 +42,7 @@ impl Timed {
     }
 
     /// Runs it once; returns the time from start to end, output read.
-    fn once(&self) -> Outcome<f64> {
+    fn once(&self) -> VerbResult<f64> {
         let mut command = Command::new(&self.program);
         command.args(&self.words).current_dir(&self.dir).stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -70,12 +70,18 @@ impl Timed {
 }
 
 /// Runs all commands interleaved and returns the median of each.
-pub(super) fn in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<f64>> {
-    Ok(all_in_turns(commands, rounds)?.into_iter().map(median).collect())
+pub(super) fn medians_interleaved(
+    commands: &[TimedCommand],
+    rounds: usize,
+) -> VerbResult<Vec<f64>> {
+    Ok(times_interleaved(commands, rounds)?.into_iter().map(median).collect())
 }
 
 /// Runs all commands interleaved and returns all times.
-pub(super) fn all_in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<Vec<f64>>> {
+pub(super) fn times_interleaved(
+    commands: &[TimedCommand],
+    rounds: usize,
+) -> VerbResult<Vec<Vec<f64>>> {
     let mut times = vec![vec![]; commands.len()];
     for round in 0..rounds + 3 {
         for (command, times) in commands.iter().zip(&mut times) {
@@ -91,11 +97,11 @@ pub(super) fn all_in_turns(commands: &[Timed], rounds: usize) -> Outcome<Vec<Vec
 
 /// Makes a space with tasks and answered gates; returns its folder and the handle of a task.
 pub(super) fn filled(
-    built: &Built,
+    built: &BuiltPrograms,
     name: &str,
     tasks: usize,
     gates: usize,
-) -> Outcome<(PathBuf, String)> {
+) -> VerbResult<(PathBuf, String)> {
     let dir = built.dir.join(name);
     let store = dir.join(".sayso");
     if dir.exists() {
@@ -115,20 +121,21 @@ pub(super) fn filled(
 }
 
 /// Measures the command line with many tasks, beside an empty process.
-pub(super) fn start(built: &Built) -> Outcome<String> {
+pub(super) fn start(built: &BuiltPrograms) -> VerbResult<String> {
     let empty = empty_program(built)?;
     let (dir, task) = filled(built, "start", TASKS, 0)?;
-    let ours =
-        |words: &[&str]| Timed::new(&format!("sayso {}", words[0]), &built.sayso, words, &dir);
+    let ours = |words: &[&str]| {
+        TimedCommand::new(&format!("sayso {}", words[0]), &built.sayso, words, &dir)
+    };
     let commands = [
-        Timed::new("an empty Rust program", &empty, &[], &dir),
+        TimedCommand::new("an empty Rust program", &empty, &[], &dir),
         ours(&["--version"]),
         ours(&["next"]),
         ours(&["ready"]),
         ours(&["show", &task]),
         ours(&["create", "One more thing to do"]),
     ];
-    let medians = in_turns(&commands, ROUNDS)?;
+    let medians = medians_interleaved(&commands, ROUNDS)?;
     let rows: Vec<_> = commands
         .iter()
         .zip(&medians)
@@ -143,7 +150,7 @@ pub(super) fn start(built: &Built) -> Outcome<String> {
     ))
 }
 
-pub(super) fn empty_program(built: &Built) -> Outcome<PathBuf> {
+pub(super) fn empty_program(built: &BuiltPrograms) -> VerbResult<PathBuf> {
     let (source, program) = (built.dir.join("empty.rs"), built.dir.join("empty"));
     fs::write(&source, "fn main() {}\n").map_err(|e| format!("{}: {e}", source.display()))?;
     let mut rustc = Command::new("rustc");

@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::Built;
+use super::BuiltPrograms;
 use super::table::{median, ms, table};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 /// The number of waiters over HTTP, and of waiters in processes of their own.
 const MANY: usize = 1_000;
@@ -22,15 +22,15 @@ const PROCESSES: usize = 200;
 const ANSWERS: usize = 100;
 
 /// The number of a waiter, and the time of its answer.
-type Heard = (usize, Instant);
+type AnswerArrival = (usize, Instant);
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
     let dir = built.dir.join("waiters");
     if dir.exists() {
         fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     }
     fs::create_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    let space = Space { sayso: &built.sayso, dir: &dir };
+    let space = BenchSpace { sayso: &built.sayso, dir: &dir };
     space.prepare()?;
     let rows = vec![over_http(&space)?, over_pipes(&space)?, at_a_command(&space)?];
     Ok(format!(
@@ -54,12 +54,12 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     ))
 }
 
-struct Space<'a> {
+struct BenchSpace<'a> {
     sayso: &'a Path,
     dir: &'a Path,
 }
 
-impl Space<'_> {
+impl BenchSpace<'_> {
     fn command(&self, token: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.sayso);
         command.args(words).current_dir(self.dir).env_clear();
@@ -68,7 +68,7 @@ impl Space<'_> {
     }
 
     /// Makes a space, a person and an agent. Tokens are made at a terminal, so there is one.
-    fn prepare(&self) -> Outcome {
+    fn prepare(&self) -> VerbResult {
         let mut init = Command::new(self.sayso);
         shell::run(init.arg("init").current_dir(self.dir).env_clear().env("HOME", self.dir))?;
         for (role, name) in [("human", "ann"), ("agent", "coder")] {
@@ -83,7 +83,7 @@ impl Space<'_> {
     }
 
     /// Waits for this number of open gates and returns them.
-    fn gates(&self, many: usize) -> Outcome<Vec<(String, usize)>> {
+    fn gates(&self, many: usize) -> VerbResult<Vec<(String, usize)>> {
         let end = Instant::now() + Duration::from_secs(120);
         loop {
             let mut found = vec![];
@@ -115,7 +115,11 @@ impl Space<'_> {
     }
 
     /// Answers some of the waiters: returns the duration of the command and the delay of the waiter, in milliseconds.
-    fn answer(&self, many: usize, heard: &Receiver<Heard>) -> Outcome<(Vec<f64>, Vec<f64>)> {
+    fn answer(
+        &self,
+        many: usize,
+        heard: &Receiver<AnswerArrival>,
+    ) -> VerbResult<(Vec<f64>, Vec<f64>)> {
         let gates = self.gates(many)?;
         let (mut commands, mut waits) = (vec![], vec![]);
         let step = (gates.len() / ANSWERS).max(1);
@@ -159,8 +163,8 @@ fn row(
     ]
 }
 
-fn over_http(space: &Space<'_>) -> Outcome<Vec<String>> {
-    let mut server = Running(
+fn over_http(space: &BenchSpace<'_>) -> VerbResult<Vec<String>> {
+    let mut server = ChildGuard(
         space
             .command("coder", &["mcp", "--http", "127.0.0.1:0", "--hold", "10m"])
             .stdout(Stdio::piped())
@@ -187,7 +191,12 @@ fn over_http(space: &Space<'_>) -> Outcome<Vec<String>> {
 }
 
 /// Asks, and waits in a thread of ours.
-fn ask_over_http(address: &str, token: &str, number: usize, heard: &Sender<Heard>) -> Outcome {
+fn ask_over_http(
+    address: &str,
+    token: &str,
+    number: usize,
+    heard: &Sender<AnswerArrival>,
+) -> VerbResult {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"ask_human","arguments":{{"question":"May I {number}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"bench","version":"1"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
     );
@@ -215,7 +224,7 @@ fn ask_over_http(address: &str, token: &str, number: usize, heard: &Sender<Heard
     thread.spawn(wait).map(drop).map_err(|e| e.to_string().into())
 }
 
-fn over_pipes(space: &Space<'_>) -> Outcome<Vec<String>> {
+fn over_pipes(space: &BenchSpace<'_>) -> VerbResult<Vec<String>> {
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 "#;
@@ -227,7 +236,7 @@ fn over_pipes(space: &Space<'_>) -> Outcome<Vec<String>> {
     })
 }
 
-fn at_a_command(space: &Space<'_>) -> Outcome<Vec<String>> {
+fn at_a_command(space: &BenchSpace<'_>) -> VerbResult<Vec<String>> {
     each_in_a_process(space, "`sayso ask --wait --json`, a process each", |number| {
         let question = format!("Could I {number}");
         (vec!["ask".into(), question, "--wait".into(), "--json".into()], String::new())
@@ -235,10 +244,10 @@ fn at_a_command(space: &Space<'_>) -> Outcome<Vec<String>> {
 }
 
 fn each_in_a_process(
-    space: &Space<'_>,
+    space: &BenchSpace<'_>,
     who: &str,
     how: impl Fn(usize) -> (Vec<String>, String),
-) -> Outcome<Vec<String>> {
+) -> VerbResult<Vec<String>> {
     let (sender, heard) = channel();
     let mut all = vec![];
     for number in 0..PROCESSES {
@@ -260,10 +269,10 @@ fn each_in_a_process(
                 }
             }
         });
-        all.push(Running(child));
+        all.push(ChildGuard(child));
     }
     space.gates(PROCESSES)?;
-    let shares: Outcome<Vec<f64>> = all.iter().map(|running| pss(running.0.id())).collect();
+    let shares: VerbResult<Vec<f64>> = all.iter().map(|running| pss(running.0.id())).collect();
     let each = median(shares?);
     let threads = status(all[0].0.id(), "Threads:")?;
     let took = space.answer(PROCESSES, &heard)?;
@@ -271,9 +280,9 @@ fn each_in_a_process(
 }
 
 /// A process that ends with us.
-struct Running(Child);
+struct ChildGuard(Child);
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -281,21 +290,21 @@ impl Drop for Running {
 }
 
 /// Reads a number from a file of `/proc`.
-fn of(file: &str, key: &str) -> Outcome<f64> {
+fn of(file: &str, key: &str) -> VerbResult<f64> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     let line = text.lines().find_map(|line| line.strip_prefix(key));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     number.ok_or_else(|| format!("{file} has no {key}").into())
 }
 
-fn status(pid: u32, key: &str) -> Outcome<f64> {
+fn status(pid: u32, key: &str) -> VerbResult<f64> {
     of(&format!("/proc/{pid}/status"), key)
 }
 
-fn rss(pid: u32) -> Outcome<f64> {
+fn rss(pid: u32) -> VerbResult<f64> {
     status(pid, "VmRSS:")
 }
 
-fn pss(pid: u32) -> Outcome<f64> {
+fn pss(pid: u32) -> VerbResult<f64> {
     of(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
 }

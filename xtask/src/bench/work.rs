@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::Built;
-use super::spawn::{Timed, in_turns};
+use super::BuiltPrograms;
+use super::spawn::{TimedCommand, medians_interleaved};
 use super::table::{ms, table, times};
 use crate::shell;
-use crate::stop::Outcome;
+use crate::stop::VerbResult;
 
 const FILES: usize = 10_000;
 const ROUNDS: usize = 15;
@@ -16,7 +16,7 @@ const ROUNDS: usize = 15;
 /// An agent that is done at once, so that only the overhead takes time.
 const AGENT: &str = "#!/bin/sh\ncat > /dev/null\necho '<promise>COMPLETE</promise>'\n";
 
-pub(super) fn run(built: &Built) -> Outcome<String> {
+pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
     let dir = built.dir.join("work");
     if dir.exists() {
         fs::remove_dir_all(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
@@ -29,7 +29,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     let away = "git worktree remove --force ../trees/$$";
     let create = format!("{sayso} create Task >/dev/null");
     let work = format!("{create} && {sayso} work --once --agent done 2>/dev/null");
-    let shell = |name: &str, line: &str| Timed::new(name, sh, &["-c", line], &dir);
+    let shell = |name: &str, line: &str| TimedCommand::new(name, sh, &["-c", line], &dir);
     let commands = [
         shell("git worktree add, git worktree remove", &format!("{add} && {away}")),
         shell(
@@ -41,7 +41,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
             &work,
         ),
     ];
-    let medians = in_turns(&commands, ROUNDS)?;
+    let medians = medians_interleaved(&commands, ROUNDS)?;
     let rows: Vec<_> = commands
         .iter()
         .zip(&medians)
@@ -57,7 +57,7 @@ pub(super) fn run(built: &Built) -> Outcome<String> {
     ))
 }
 
-fn prepare(built: &Built, dir: &Path) -> Outcome<()> {
+fn prepare(built: &BuiltPrograms, dir: &Path) -> VerbResult<()> {
     for n in 0..FILES {
         let folder = dir.join(format!("d{}", n / 100));
         if n % 100 == 0 {

@@ -26,12 +26,12 @@ const ANCESTORS_MAX: usize = 64;
 
 /// A marker of an agent, and the process it was found in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Marker {
+pub(crate) struct AgentMarker {
     variable: String,
     process: u32,
 }
 
-impl fmt::Display for Marker {
+impl fmt::Display for AgentMarker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in process {}", self.variable, self.process)
     }
@@ -51,14 +51,14 @@ pub(crate) fn own_markers() -> Vec<String> {
 }
 
 /// Returns the first marker in our environment or that of an ancestor, as far as we may read it.
-pub(crate) fn nearest_marker() -> Option<Marker> {
+pub(crate) fn nearest_marker() -> Option<AgentMarker> {
     let own = own_markers().into_iter().next();
     if let Some(variable) = own {
-        return Some(Marker { variable, process: process::id() });
+        return Some(AgentMarker { variable, process: process::id() });
     }
     ancestors().into_iter().find_map(|process| {
         let variable = marker_in(&fs::read(format!("/proc/{process}/environ")).ok()?)?;
-        Some(Marker { variable, process })
+        Some(AgentMarker { variable, process })
     })
 }
 

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::tools::is_root;
-use crate::scratch::Scratch;
+use crate::scratch::ScratchFolder;
 use crate::shell::output;
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 /// The verb of the keeper.
 pub(crate) const KEEP: &str = "__keep-postgres";
@@ -26,14 +26,14 @@ const SERVANT: &str = "postgres";
 const STARTS_MAX: usize = 5;
 
 /// A running cluster, stopped and removed on drop.
-pub(crate) struct Cluster {
+pub(crate) struct PostgresCluster {
     url: String,
     keeper: Child,
 }
 
-impl Cluster {
+impl PostgresCluster {
     /// Starts a cluster with the programs of a folder; `xtask` is our own executable.
-    pub(crate) fn start(xtask: &Path, programs: &Path) -> Outcome<Cluster> {
+    pub(crate) fn start(xtask: &Path, programs: &Path) -> VerbResult<PostgresCluster> {
         let mut command = Command::new(xtask);
         command.arg(KEEP).arg(programs).stdin(Stdio::piped()).stdout(Stdio::piped());
         // Its own group: a Ctrl+C ends us, and the keeper then has its work to do.
@@ -42,7 +42,7 @@ impl Cluster {
         if let Some(stdout) = keeper.stdout.take() {
             BufReader::new(stdout).read_line(&mut url)?;
         }
-        let cluster = Cluster { url: url.trim().into(), keeper };
+        let cluster = PostgresCluster { url: url.trim().into(), keeper };
         if cluster.url.is_empty() {
             return Err("PostgreSQL for the tests did not start".into());
         }
@@ -56,7 +56,7 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for PostgresCluster {
     fn drop(&mut self) {
         // The end of its stdin is the keeper's signal to stop.
         drop(self.keeper.stdin.take());
@@ -67,9 +67,9 @@ impl Drop for Cluster {
 }
 
 /// The keeper: starts the cluster, prints its URL, and stops it when its stdin ends.
-pub(crate) fn keep(words: &[String]) -> Outcome {
-    let [programs] = words else { return Err(Stop::usage("this verb is not for people")) };
-    let server = Server::start(Path::new(programs))?;
+pub(crate) fn keep(words: &[String]) -> VerbResult {
+    let [programs] = words else { return Err(VerbError::usage("this verb is not for people")) };
+    let server = PostgresServer::start(Path::new(programs))?;
     // If our parent has ended, the stdin has ended too, so this error may be ignored.
     let _ = writeln!(std::io::stdout(), "postgres://sayso@127.0.0.1:{}/postgres", server.port);
     std::io::stdin().read_to_end(&mut Vec::new())?;
@@ -77,25 +77,25 @@ pub(crate) fn keep(words: &[String]) -> Outcome {
 }
 
 /// The server itself. Its folder is removed on drop, after the server is stopped.
-struct Server {
+struct PostgresServer {
     programs: PathBuf,
     servant: Option<(u32, u32)>,
     port: u16,
     running: bool,
-    folder: Scratch,
+    folder: ScratchFolder,
 }
 
-impl Server {
-    fn start(programs: &Path) -> Outcome<Server> {
+impl PostgresServer {
+    fn start(programs: &Path) -> VerbResult<PostgresServer> {
         let servant = if is_root() { Some(servant()?) } else { None };
         // The servant must be able to get there, and a root's own TMPDIR may be closed to others.
         let parent = if servant.is_some() { PathBuf::from("/tmp") } else { env::temp_dir() };
-        let folder = Scratch::below(&parent)?;
+        let folder = ScratchFolder::below(&parent)?;
         if let Some((user, group)) = servant {
             chown(folder.path(), Some(user), Some(group))?;
         }
         let programs = programs.to_path_buf();
-        let mut server = Server { programs, servant, port: 0, running: false, folder };
+        let mut server = PostgresServer { programs, servant, port: 0, running: false, folder };
         // Without sync only while it is being made; the server itself runs with fsync.
         let form =
             ["--auth=trust", "--username=sayso", "--encoding=UTF8", "--locale=C", "--no-sync"];
@@ -104,8 +104,8 @@ impl Server {
         Ok(server)
     }
 
-    fn launch(&mut self) -> Outcome {
-        let mut last = Stop::from("PostgreSQL was not started");
+    fn launch(&mut self) -> VerbResult {
+        let mut last = VerbError::from("PostgreSQL was not started");
         for _ in 0..STARTS_MAX {
             self.port = free_port()?;
             self.configure()?;
@@ -128,7 +128,7 @@ impl Server {
     }
 
     /// Adds our settings; of two lines for one setting the later counts.
-    fn configure(&self) -> Outcome {
+    fn configure(&self) -> VerbResult {
         let file = self.folder.path().join("data/postgresql.conf");
         let settings = format!(
             "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\n\
@@ -141,12 +141,12 @@ impl Server {
     }
 
     /// Stops it immediately: this cluster will not be read again.
-    fn stop(mut self) -> Outcome {
+    fn stop(mut self) -> VerbResult {
         self.running = false;
         self.halt()
     }
 
-    fn halt(&self) -> Outcome {
+    fn halt(&self) -> VerbResult {
         output(self.program("pg_ctl").args(["stop", "--wait", "--mode=immediate"])).map(drop)
     }
 
@@ -162,7 +162,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         if self.running {
             let _ = self.halt();
@@ -170,14 +170,14 @@ impl Drop for Server {
     }
 }
 
-fn servant() -> Outcome<(u32, u32)> {
-    let id = |flag: &str| -> Outcome<u32> {
+fn servant() -> VerbResult<(u32, u32)> {
+    let id = |flag: &str| -> VerbResult<u32> {
         let text = output(Command::new("id").args([flag, SERVANT]))?;
         text.trim().parse().map_err(|_| format!("`id {flag} {SERVANT}` said {text}").into())
     };
     Ok((id("-u")?, id("-g")?))
 }
 
-fn free_port() -> Outcome<u16> {
+fn free_port() -> VerbResult<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::agents;
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 use crate::{clients, docs, probe, test};
 
 /// The process in between: starts the other one and ends.
@@ -23,10 +23,10 @@ pub(crate) const FORK: &str = "__fork";
 pub(crate) const DETACHED: &str = "__detached";
 
 /// The function of a verb.
-type Run = fn(&[String]) -> Outcome;
+type VerbFn = fn(&[String]) -> VerbResult;
 
 /// The verbs that simulate people, which sayso must not find below an agent.
-const VERBS: &[(&str, Run)] = &[
+const VERBS: &[(&str, VerbFn)] = &[
     (test::TEST, test::here),
     (docs::DOCS, docs::here),
     (clients::CLIENTS, clients::here),
@@ -36,21 +36,21 @@ const VERBS: &[(&str, Run)] = &[
 const ADOPTION_MAX: Duration = Duration::from_secs(10);
 
 /// Runs a verb that simulates people: in this process, or detached if an ancestor is an agent.
-pub(crate) fn unless_alone(verb: &str, words: &[String]) -> Outcome {
+pub(crate) fn unless_alone(verb: &str, words: &[String]) -> VerbResult {
     let Some(marker) = agents::nearest_marker() else { return here(verb, words) };
     eprintln!("{verb}: an AI agent is at work ({marker}), so people are played detached from it");
     run(verb, words)
 }
 
-fn here(verb: &str, words: &[String]) -> Outcome {
+fn here(verb: &str, words: &[String]) -> VerbResult {
     match VERBS.iter().find(|(name, _)| *name == verb) {
         Some((_, run)) => run(words),
-        None => Err(Stop::usage(format!("`{verb}` does not run detached"))),
+        None => Err(VerbError::usage(format!("`{verb}` does not run detached"))),
     }
 }
 
 /// Runs a verb detached, waits for its end and passes its exit code on.
-pub(crate) fn run(verb: &str, words: &[String]) -> Outcome {
+pub(crate) fn run(verb: &str, words: &[String]) -> VerbResult {
     let (mut ours, theirs) = UnixStream::pair()?;
     let mut fork = Command::new(env::current_exe()?);
     fork.arg(FORK).arg(verb).args(words).stdin(OwnedFd::from(theirs));
@@ -67,13 +67,13 @@ pub(crate) fn run(verb: &str, words: &[String]) -> Outcome {
     match code.trim().parse() {
         Ok(0) => Ok(()),
         // The detached process has printed the reason itself.
-        Ok(code) => Err(Stop { code, text: String::new() }),
+        Ok(code) => Err(VerbError { code, text: String::new() }),
         Err(_) => Err("the detached process was ended from outside".into()),
     }
 }
 
 /// Starts the detached process in a group of its own and leaves it alone.
-pub(crate) fn fork(words: &[String]) -> Outcome {
+pub(crate) fn fork(words: &[String]) -> VerbResult {
     let mut detached = Command::new(env::current_exe()?);
     detached.arg(DETACHED).arg(process::id().to_string()).args(words);
     // Its own group, so that it can end all it started with one signal.
@@ -82,9 +82,9 @@ pub(crate) fn fork(words: &[String]) -> Outcome {
 }
 
 /// Runs the verb once the parent is gone, and reports its exit code.
-pub(crate) fn detached(words: &[String]) -> Outcome {
+pub(crate) fn detached(words: &[String]) -> VerbResult {
     let [parent, verb, words @ ..] = words else {
-        return Err(Stop::usage("this verb is not for people"));
+        return Err(VerbError::usage("this verb is not for people"));
     };
     let mut lifeline = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     end_with(lifeline.try_clone()?);
@@ -98,7 +98,7 @@ pub(crate) fn detached(words: &[String]) -> Outcome {
     Ok(())
 }
 
-fn await_adoption(parent: &str) -> Outcome {
+fn await_adoption(parent: &str) -> VerbResult {
     let begun = Instant::now();
     while parent_id().to_string() == parent {
         if begun.elapsed() > ADOPTION_MAX {

@@ -19,8 +19,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::scratch::Scratch;
-use crate::stop::{Outcome, Stop};
+use crate::scratch::ScratchFolder;
+use crate::stop::{VerbError, VerbResult};
 
 /// The verb that runs a line at a terminal of the stock, as `script -qec LINE /dev/null` runs it.
 pub(crate) const AT_TERMINAL: &str = "__at-terminal";
@@ -39,16 +39,16 @@ const EMULATOR: &str = "xterm";
 /// The length that marks the end of the stream.
 const END: u32 = u32::MAX;
 
-static STARTED: OnceLock<Terminals> = OnceLock::new();
+static STARTED: OnceLock<TerminalPool> = OnceLock::new();
 
 /// The stock, removed with this process.
 #[derive(Debug)]
-pub(crate) struct Terminals {
+pub(crate) struct TerminalPool {
     folder: PathBuf,
 }
 
 /// A terminal in stock: its first process waits.
-struct Terminal {
+struct PooledTerminal {
     emulator: Child,
     keys: UnixStream,
     screen: UnixStream,
@@ -57,15 +57,15 @@ struct Terminal {
 }
 
 #[derive(Default)]
-struct Stock {
-    ready: Mutex<VecDeque<Terminal>>,
+struct TerminalStock {
+    ready: Mutex<VecDeque<PooledTerminal>>,
     changed: Condvar,
 }
 
 /// Returns the folder of the stock, which is set up at the first call.
-pub(crate) fn ensure() -> Outcome<&'static Path> {
+pub(crate) fn ensure() -> VerbResult<&'static Path> {
     if STARTED.get().is_none() {
-        let terminals = Terminals::start()?;
+        let terminals = TerminalPool::start()?;
         let _ = STARTED.set(terminals);
     }
     STARTED.get().map(|started| started.folder.as_path()).ok_or_else(|| "no terminals".into())
@@ -79,27 +79,27 @@ pub(crate) fn forget() {
 }
 
 /// Returns the command for a line of shell at a terminal of the stock.
-pub(crate) fn command(line: &str) -> Outcome<Command> {
+pub(crate) fn command(line: &str) -> VerbResult<Command> {
     let folder = ensure()?;
     let mut command = Command::new(folder.join("xtask"));
     command.arg(AT_TERMINAL).arg(folder).arg(line);
     Ok(command)
 }
 
-impl Terminals {
-    fn start() -> Outcome<Terminals> {
+impl TerminalPool {
+    fn start() -> VerbResult<TerminalPool> {
         let script = crate::shell::path_folders().into_iter().map(|f| f.join("script"));
         let script = script.into_iter().find(|path| path.is_file());
         let script =
             script.ok_or("people need `script` to sit at a terminal; Debian has it in bsdutils")?;
-        let scratch = Scratch::below(&env::temp_dir())?;
+        let scratch = ScratchFolder::below(&env::temp_dir())?;
         let folder = scratch.path().to_path_buf();
         fs::copy(script, folder.join(EMULATOR))?;
         // A build may replace the file we were started from.
         fs::copy(env::current_exe()?, folder.join("xtask"))?;
         let waiting = UnixListener::bind(folder.join("waiting"))?;
         let leases = UnixListener::bind(folder.join("leases"))?;
-        let stock = Arc::new(Stock::default());
+        let stock = Arc::new(TerminalStock::default());
         {
             let stock = Arc::clone(&stock);
             // It owns the folder, and ends when that was removed.
@@ -111,12 +111,12 @@ impl Terminals {
                 thread::spawn(move || stock.serve(client));
             }
         });
-        Ok(Terminals { folder })
+        Ok(TerminalPool { folder })
     }
 }
 
-impl Stock {
-    fn ready(&self) -> MutexGuard<'_, VecDeque<Terminal>> {
+impl TerminalStock {
+    fn ready(&self) -> MutexGuard<'_, VecDeque<PooledTerminal>> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,7 +140,7 @@ impl Stock {
         }
     }
 
-    fn take(&self) -> Terminal {
+    fn take(&self) -> PooledTerminal {
         let mut ready = self.ready();
         let terminal = loop {
             match ready.pop_front() {
@@ -175,7 +175,7 @@ impl Stock {
     }
 }
 
-fn open(folder: &Path, waiting: &UnixListener) -> Outcome<Terminal> {
+fn open(folder: &Path, waiting: &UnixListener) -> VerbResult<PooledTerminal> {
     let (keys, stdin) = UnixStream::pair()?;
     let (screen, stdout) = UnixStream::pair()?;
     let (xtask, socket) = (folder.join("xtask"), folder.join("waiting"));
@@ -186,7 +186,7 @@ fn open(folder: &Path, waiting: &UnixListener) -> Outcome<Terminal> {
     let emulator = emulator.spawn()?;
     // One at a time, so that this is the one just opened.
     let (waiting, _) = waiting.accept()?;
-    Ok(Terminal { emulator, keys, screen, waiting, opened: Instant::now() })
+    Ok(PooledTerminal { emulator, keys, screen, waiting, opened: Instant::now() })
 }
 
 /// Passes the client's input on. When the client is gone without an end of input, the terminal is closed.
@@ -262,8 +262,8 @@ fn receive(from: &mut UnixStream) -> std::io::Result<Option<Vec<u8>>> {
 }
 
 /// Runs a line at a terminal of the stock, in this folder, with these variables. Returns its exit code.
-pub(crate) fn at_terminal(words: &[String]) -> Outcome<i32> {
-    let [folder, line] = words else { return Err(Stop::usage("this verb is not for people")) };
+pub(crate) fn at_terminal(words: &[String]) -> VerbResult<i32> {
+    let [folder, line] = words else { return Err(VerbError::usage("this verb is not for people")) };
     let mut host = UnixStream::connect(Path::new(folder).join("leases"))?;
     let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
     let variables: BTreeMap<_, _> = env::vars_os().map(|(n, v)| (text(n), text(v))).collect();
@@ -291,12 +291,12 @@ pub(crate) fn at_terminal(words: &[String]) -> Outcome<i32> {
 }
 
 /// Waits in a terminal for its line, and becomes it.
-pub(crate) fn in_terminal(words: &[String]) -> Outcome {
-    let [socket] = words else { return Err(Stop::usage("this verb is not for people")) };
+pub(crate) fn in_terminal(words: &[String]) -> VerbResult {
+    let [socket] = words else { return Err(VerbError::usage("this verb is not for people")) };
     let mut host = UnixStream::connect(socket)?;
     let Ok(Some(request)) = receive(&mut host) else { return Ok(()) };
     let request: serde_json::Value =
-        serde_json::from_slice(&request).map_err(|e| Stop::from(e.to_string()))?;
+        serde_json::from_slice(&request).map_err(|e| VerbError::from(e.to_string()))?;
     let text = |key: &str| request[key].as_str().unwrap_or_default().to_owned();
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(text("line")).current_dir(text("folder")).env_clear();

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::npm;
 use crate::shell::{has, output, path_folders, run as sh, works};
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 /// Programs and the Debian packages that contain them.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -24,7 +24,7 @@ const POSTGRES_PACKAGE: &str = "postgresql";
 const POSTGRES_HOMES: &[&str] = &["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt"];
 
 /// Makes sure all programs exist; returns the folder of PostgreSQL's server programs.
-pub(crate) fn ensure() -> Outcome<PathBuf> {
+pub(crate) fn ensure() -> VerbResult<PathBuf> {
     let missing = missing();
     if !missing.is_empty() {
         install(&missing)?;
@@ -33,7 +33,7 @@ pub(crate) fn ensure() -> Outcome<PathBuf> {
 }
 
 /// Returns the script that checks the accessibility of pages.
-pub(crate) fn axe() -> Outcome<PathBuf> {
+pub(crate) fn axe() -> VerbResult<PathBuf> {
     let file = "axe-core/axe.min.js";
     let folder = npm::ensure("axe-core", "axe-core", AXE, file)?;
     Ok(folder.join("node_modules").join(file))
@@ -50,7 +50,7 @@ fn missing() -> Vec<&'static str> {
     programs.chain(postgres().is_none().then_some(POSTGRES_PACKAGE)).collect()
 }
 
-fn install(packages: &[&str]) -> Outcome {
+fn install(packages: &[&str]) -> VerbResult {
     let names = packages.join(" ");
     if !has("apt-get") {
         return Err(format!("the tests need what Debian packages as: {names}; install it").into());
@@ -63,9 +63,10 @@ fn install(packages: &[&str]) -> Outcome {
     sh(apt_get().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
     match missing().as_slice() {
         [] => Ok(()),
-        left => {
-            Err(Stop::from(format!("still missing after the installation: {}", left.join(" "))))
-        }
+        left => Err(VerbError::from(format!(
+            "still missing after the installation: {}",
+            left.join(" ")
+        ))),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Checks that the subject of each recent commit has the form `scope: what it does`.
 
-use super::Findings;
-use super::tree::Tree;
+use super::CheckFindings;
+use super::tree::SourceTree;
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings { seen: tree.subjects.len(), ..Findings::default() };
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings { seen: tree.subjects.len(), ..CheckFindings::default() };
     for subject in tree.subjects.iter().filter(|subject| !has_scope(subject)) {
         let what = format!("the commit `{subject}` has no scope");
         let fix = "reword it: `scope: what it does`, the scope in lower case";
@@ -29,7 +29,8 @@ mod tests {
     #[test]
     fn a_subject_needs_a_scope() {
         let subjects = ["gates: refuse a late answer", "Refuse a late answer", "Gates: no", ": no"];
-        let tree = Tree { subjects: subjects.map(Into::into).to_vec(), ..Tree::default() };
+        let tree =
+            SourceTree { subjects: subjects.map(Into::into).to_vec(), ..SourceTree::default() };
         let problem = |subject| format!("CONTRIBUTING.md:1: the commit `{subject}` has no scope");
         let problems = [subjects[1], subjects[2], subjects[3]].map(problem);
         expect(check, &tree, &problems.each_ref().map(String::as_str));

@@ -1,13 +1,13 @@
 //! Checks that only the store depends on a database driver.
 
-use super::Findings;
-use super::tree::Tree;
+use super::CheckFindings;
+use super::tree::SourceTree;
 
 const STORE: &str = "sayso-store";
 const DRIVERS: &[&str] = &["rusqlite", "libsqlite3-sys", "postgres", "tokio-postgres"];
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     for package in tree.packages.iter().filter(|package| package.name != STORE) {
         findings.seen += 1;
         for driver in package.dependencies.iter().filter(|name| DRIVERS.contains(&name.as_str())) {
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_driver_outside_the_store_is_found() {
-        let tree = Tree::of(&[])
+        let tree = SourceTree::of(&[])
             .with("sayso-store", &["rusqlite", "postgres"])
             .with("sayso-engine", &["serde", "postgres"])
             .with("sayso", &["clap"]);

@@ -1,9 +1,9 @@
 //! Checks that only the program prints, exits or reads the user's environment. Libraries return values and take
 //! arguments.
 
-use super::Findings;
+use super::CheckFindings;
 use super::source::{names, shipped_lines};
-use super::tree::{Tree, crate_of_source};
+use super::tree::{SourceTree, crate_of_source};
 
 const PROGRAM: &str = "sayso";
 const FORBIDDEN: &[&str] = &[
@@ -18,8 +18,8 @@ const FORBIDDEN: &[&str] = &[
     "env::vars_os",
 ];
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     for (path, text) in tree.rust(is_library) {
         if tree.is_for_tests(path) {
             continue;
@@ -50,7 +50,7 @@ mod tests {
     fn each_forbidden_name_is_found_in_a_library() {
         for name in FORBIDDEN {
             let text = format!("//! Doc.\nfn f() {{ std::{name}(\"x\") }}\n");
-            let tree = Tree::of(&[("crates/sayso-engine/src/desk.rs", &text)]);
+            let tree = SourceTree::of(&[("crates/sayso-engine/src/desk.rs", &text)]);
             let problem = format!("crates/sayso-engine/src/desk.rs:2: a library uses `{name}`");
             expect(check, &tree, &[&problem]);
         }
@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn the_program_and_tests_are_free() {
         let test = "#[cfg(test)]\nmod tests {\n    fn f() { println!(\"x\") }\n}\n";
-        let tree = Tree::of(&[
-            ("crates/sayso/src/out.rs", "fn f() { println!(\"x\") }"),
+        let tree = SourceTree::of(&[
+            ("crates/sayso/src/output.rs", "fn f() { println!(\"x\") }"),
             ("crates/sayso-store/src/lib.rs", test),
             ("crates/sayso-store/src/log/tests.rs", "fn f() { println!(\"x\") }"),
             ("crates/sayso-store/tests/all.rs", "fn f() { std::env::var(\"X\") }"),

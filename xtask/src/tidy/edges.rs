@@ -1,7 +1,7 @@
 //! Checks the dependencies between crates: a crate's rule is only as good as its dependency list.
 
-use super::Findings;
-use super::tree::Tree;
+use super::CheckFindings;
+use super::tree::SourceTree;
 
 /// The allowed dependencies. A crate that is not listed has none.
 const EDGES: &[(&str, &[&str])] = &[
@@ -16,8 +16,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     for package in &tree.packages {
         findings.seen += 1;
         let Some((_, allowed)) = EDGES.iter().find(|(name, _)| *name == package.name) else {
@@ -45,8 +45,8 @@ mod tests {
     use super::*;
     use crate::tidy::tests::expect;
 
-    fn workspace() -> Tree {
-        Tree::of(&[])
+    fn workspace() -> SourceTree {
+        SourceTree::of(&[])
             .with("sayso-core", &["serde"])
             .with("sayso-store", &["sayso-core", "rusqlite"])
             .with("sayso-engine", &["sayso-core", "sayso-store"])

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::Findings;
+use super::CheckFindings;
 use super::source::code_lines;
-use super::tree::Tree;
+use super::tree::SourceTree;
 
 const CODES: &str = "crates/sayso-core/src/code.rs";
 const PAGES: &str = "docs/errors/";
 
-pub(super) fn check(tree: &Tree) -> Findings {
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
     let codes = codes(&tree.text(CODES).unwrap_or_default());
-    let mut findings = Findings { seen: codes.len(), ..Findings::default() };
+    let mut findings = CheckFindings { seen: codes.len(), ..CheckFindings::default() };
     for (code, line) in &codes {
         let page = format!("{PAGES}{code}.md");
         if !tree.holds(&page) {
@@ -53,7 +53,7 @@ mod tests {
     fn codes_and_pages_must_match_both_ways() {
         let code =
             "//! As `SAY999`.\nA = \"SAY001\", Exit;\nB = \"SAY002\", Exit;\nC = \"SAY0003\";";
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             (CODES, code),
             ("docs/errors/SAY001.md", ""),
             ("docs/errors/SAY007.md", ""),

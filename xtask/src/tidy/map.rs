@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Findings;
-use super::tree::{Tree, crate_of_source};
+use super::CheckFindings;
+use super::tree::{SourceTree, crate_of_source};
 
 const MAP: &str = "ARCHITECTURE.md";
 const MAPPED: &[&str] = &["crates/", "xtask/", "docs/"];
 
-pub(super) fn check(tree: &Tree) -> Findings {
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
     let named = named_paths(&tree.text(MAP).unwrap_or_default());
     let wanted = places(tree);
-    let mut findings = Findings { seen: wanted.len(), ..Findings::default() };
+    let mut findings = CheckFindings { seen: wanted.len(), ..CheckFindings::default() };
     for place in &wanted {
         // A module may be named by its file or by its folder; either leads there.
         let file = format!("{place}.rs");
@@ -29,7 +29,7 @@ pub(super) fn check(tree: &Tree) -> Findings {
 }
 
 /// Returns crate folders, and the modules at the top of each crate's `src`, without `.rs`.
-fn places(tree: &Tree) -> BTreeSet<String> {
+fn places(tree: &SourceTree) -> BTreeSet<String> {
     let mut places = BTreeSet::new();
     for (path, _) in tree.rust(|path| crate_of_source(path).is_some()) {
         let mut parts = path.splitn(4, '/').skip(1);
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::tidy::tests::expect;
 
-    fn tree(map: &str) -> Tree {
-        Tree::of(&[
+    fn tree(map: &str) -> SourceTree {
+        SourceTree::of(&[
             (MAP, map),
             ("crates/sayso-core/src/lib.rs", ""),
             ("crates/sayso-core/src/gate.rs", ""),

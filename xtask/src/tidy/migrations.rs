@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Findings;
-use super::tree::Tree;
-use crate::checksums::{Difference, FOLDER, LIST, compare};
+use super::CheckFindings;
+use super::tree::SourceTree;
+use crate::checksums::{ChecksumDifference, FOLDER, LIST, compare};
 
-pub(super) fn check(tree: &Tree) -> Findings {
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
     let inside =
         tree.files.iter().filter_map(|(path, bytes)| Some((path.strip_prefix(FOLDER)?, bytes)));
     let files: BTreeMap<String, Vec<u8>> = inside
@@ -15,23 +15,23 @@ pub(super) fn check(tree: &Tree) -> Findings {
         .collect();
     let list_path = format!("{FOLDER}{LIST}");
     let list = tree.text(&list_path).unwrap_or_default();
-    let mut findings = Findings { seen: files.len(), ..Findings::default() };
+    let mut findings = CheckFindings { seen: files.len(), ..CheckFindings::default() };
     for difference in compare(&list, &files) {
         match difference {
-            Difference::New { name, .. } => {
+            ChecksumDifference::New { name, .. } => {
                 let what = format!("the migration has no line in {LIST}");
                 findings.problem(format!("{FOLDER}{name}"), 1, what, "cargo xtask generate");
             }
-            Difference::Changed { name, at } => {
+            ChecksumDifference::Changed { name, at } => {
                 let what = format!("the migration was changed (line {at} of {LIST})");
                 let fix = "put it back as it was and add a new migration instead";
                 findings.problem(format!("{FOLDER}{name}"), 1, what, fix);
             }
-            Difference::Gone { name, at } => {
+            ChecksumDifference::Gone { name, at } => {
                 let what = format!("the migration `{name}` is gone");
                 findings.problem(&list_path, at, what, "bring it back: databases may have run it");
             }
-            Difference::Garbled { at } => {
+            ChecksumDifference::Garbled { at } => {
                 let what = "the line is not `hash  name`, or names a file for the second time";
                 findings.problem(&list_path, at, what, "bring the committed line back");
             }
@@ -49,8 +49,8 @@ mod tests {
     const LINE: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  1.sql\n";
     const LIST_PATH: &str = "crates/sayso-store/migrations/CHECKSUMS";
 
-    fn tree(first: &str, list: &str) -> Tree {
-        Tree::of(&[("crates/sayso-store/migrations/1.sql", first), (LIST_PATH, list)])
+    fn tree(first: &str, list: &str) -> SourceTree {
+        SourceTree::of(&[("crates/sayso-store/migrations/1.sql", first), (LIST_PATH, list)])
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Checks that every source file begins with a module doc.
 
-use super::Findings;
-use super::tree::{Tree, crate_of_source};
+use super::CheckFindings;
+use super::tree::{SourceTree, crate_of_source};
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     for (path, text) in tree.rust(is_source) {
         findings.seen += 1;
         if !text.starts_with("//!") {
@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     fn a_file_must_open_with_its_doc() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             ("crates/a/src/lib.rs", "//! What it is."),
             ("crates/a/src/deep/late.rs", "use std::fmt;\n//! Too late."),
             ("crates/a/tests/free.rs", ""),

@@ -1,8 +1,8 @@
 //! Checks that core and policy use no clock, no randomness, no I/O and nothing asynchronous: all that is passed in.
 
-use super::Findings;
+use super::CheckFindings;
 use super::source::{code_lines, grouped_std_names, names};
-use super::tree::{Tree, crate_of_source};
+use super::tree::{SourceTree, crate_of_source};
 
 /// The crates that are pure, and their names in findings.
 const PURE: &[(&str, &str)] = &[("sayso-core", "the core"), ("sayso-policy", "policy")];
@@ -25,8 +25,8 @@ const IMPURE: &[&str] = &[
     "async move",
 ];
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     for (path, text) in tree.rust(|path| who(path).is_some()) {
         let Some(who) = who(path).filter(|_| !tree.is_for_tests(path)) else { continue };
         findings.seen += 1;
@@ -66,7 +66,7 @@ mod tests {
             let text = format!("//! Doc.\n\nfn f() {{ {name} }}\n");
             for (pure, who) in PURE {
                 let path = format!("crates/{pure}/src/gate.rs");
-                let tree = Tree::of(&[(&path, &text)]);
+                let tree = SourceTree::of(&[(&path, &text)]);
                 expect(check, &tree, &[&format!("{path}:3: {who} names `{name}`")]);
             }
         }
@@ -75,13 +75,13 @@ mod tests {
     #[test]
     fn an_import_group_hides_nothing() {
         let text = "use std::{\n    fmt,\n    fs::File,\n};";
-        let tree = Tree::of(&[("crates/sayso-core/src/gate.rs", text)]);
+        let tree = SourceTree::of(&[("crates/sayso-core/src/gate.rs", text)]);
         expect(check, &tree, &["crates/sayso-core/src/gate.rs:3: the core names `std::fs`"]);
     }
 
     #[test]
     fn words_in_comments_and_other_crates_are_free() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             ("crates/sayso-core/src/gate.rs", "//! No SystemTime here.\nlet operand = 1;"),
             ("crates/sayso-store/src/lib.rs", "use std::fs;"),
         ]);

@@ -9,20 +9,20 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::shell::{cargo, output};
-use crate::stop::{Outcome, Stop};
+use crate::stop::{VerbError, VerbResult};
 
 /// Files by path from the root, the packages of the workspace, and the recent history.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct SourceTree {
     pub(super) files: BTreeMap<String, Vec<u8>>,
-    pub(super) packages: Vec<Package>,
+    pub(super) packages: Vec<CratePackage>,
     /// The subjects of the latest commits, without merges.
     pub(super) subjects: Vec<String>,
 }
 
 /// One crate of the workspace.
 #[derive(Debug)]
-pub(super) struct Package {
+pub(super) struct CratePackage {
     pub(super) name: String,
     /// The path of its `Cargo.toml` from the root.
     pub(super) manifest: String,
@@ -30,9 +30,9 @@ pub(super) struct Package {
     pub(super) dependencies: Vec<String>,
 }
 
-impl Tree {
-    pub(super) fn read() -> Outcome<Tree> {
-        Ok(Tree { files: files()?, packages: packages()?, subjects: subjects()? })
+impl SourceTree {
+    pub(super) fn read() -> VerbResult<SourceTree> {
+        Ok(SourceTree { files: files()?, packages: packages()?, subjects: subjects()? })
     }
 
     /// Returns a file's text, if it exists.
@@ -81,12 +81,12 @@ pub(super) fn crate_of_source(path: &str) -> Option<&str> {
 }
 
 /// Reads tracked files and those about to be: the possible content of the next commit.
-fn files() -> Outcome<BTreeMap<String, Vec<u8>>> {
+fn files() -> VerbResult<BTreeMap<String, Vec<u8>>> {
     let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let names = output(Command::new("git").args(list))?;
     let mut files = BTreeMap::new();
     for name in names.split_terminator('\0').filter(|name| is_plain_file(name)) {
-        let bytes = fs::read(name).map_err(|e| Stop::from(format!("{name}: {e}")))?;
+        let bytes = fs::read(name).map_err(|e| VerbError::from(format!("{name}: {e}")))?;
         files.insert(name.to_owned(), bytes);
     }
     Ok(files)
@@ -100,28 +100,28 @@ fn is_plain_file(name: &str) -> bool {
 /// The number of commits that are looked at. Older ones were written before they had a scope.
 const SUBJECTS_MAX: &str = "-40";
 
-fn subjects() -> Outcome<Vec<String>> {
+fn subjects() -> VerbResult<Vec<String>> {
     let mut log = Command::new("git");
     let log = output(log.args(["log", "--no-merges", SUBJECTS_MAX, "--format=%s"]))?;
     Ok(log.lines().map(Into::into).collect())
 }
 
-fn packages() -> Outcome<Vec<Package>> {
+fn packages() -> VerbResult<Vec<CratePackage>> {
     let metadata =
         output(&mut cargo(&["metadata", "--no-deps", "--format-version", "1", "--locked"]))?;
     let metadata = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
     parse(&metadata).ok_or_else(|| "cargo metadata has an unknown form".into())
 }
 
-fn parse(metadata: &Value) -> Option<Vec<Package>> {
+fn parse(metadata: &Value) -> Option<Vec<CratePackage>> {
     let root = metadata["workspace_root"].as_str()?;
     metadata["packages"].as_array()?.iter().map(|package| parse_package(root, package)).collect()
 }
 
-fn parse_package(root: &str, package: &Value) -> Option<Package> {
+fn parse_package(root: &str, package: &Value) -> Option<CratePackage> {
     let manifest = Path::new(package["manifest_path"].as_str()?).strip_prefix(root).ok()?;
     let dependencies = package["dependencies"].as_array()?.iter().filter(|d| d["kind"] != "dev");
-    Some(Package {
+    Some(CratePackage {
         name: package["name"].as_str()?.into(),
         manifest: manifest.to_str()?.into(),
         dependencies: dependencies
@@ -131,21 +131,21 @@ fn parse_package(root: &str, package: &Value) -> Option<Package> {
 }
 
 #[cfg(test)]
-impl Tree {
+impl SourceTree {
     /// Makes a tree of `(path, text)`.
-    pub(super) fn of(files: &[(&str, &str)]) -> Tree {
+    pub(super) fn of(files: &[(&str, &str)]) -> SourceTree {
         let files = files.iter().map(|(path, text)| ((*path).into(), text.as_bytes().to_vec()));
-        Tree { files: files.collect(), ..Tree::default() }
+        SourceTree { files: files.collect(), ..SourceTree::default() }
     }
 
     /// Adds one more crate, and a manifest that names its dependencies.
-    pub(super) fn with(mut self, name: &str, dependencies: &[&str]) -> Tree {
+    pub(super) fn with(mut self, name: &str, dependencies: &[&str]) -> SourceTree {
         let manifest = format!("crates/{name}/Cargo.toml");
         let lines: String =
             dependencies.iter().map(|d| format!("{d}.workspace = true\n")).collect();
         self.files.insert(manifest.clone(), format!("[dependencies]\n{lines}").into_bytes());
         let dependencies = dependencies.iter().map(|d| (*d).into()).collect();
-        self.packages.push(Package { name: name.into(), manifest, dependencies });
+        self.packages.push(CratePackage { name: name.into(), manifest, dependencies });
         self
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_module_is_for_tests_when_its_parent_says_so() {
         let lib = "mod gate;\n#[cfg(test)]\nmod testing;\n";
-        let tree = Tree::of(&[("crates/a/src/lib.rs", lib)]);
+        let tree = SourceTree::of(&[("crates/a/src/lib.rs", lib)]);
         assert!(tree.is_for_tests("crates/a/src/testing.rs"));
         assert!(!tree.is_for_tests("crates/a/src/gate.rs"));
         assert!(!tree.is_for_tests("crates/b/src/testing.rs"));
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn folders_and_files_are_held_but_not_prefixes_of_names() {
-        let tree = Tree::of(&[("docs/errors/SAY001.md", "")]);
+        let tree = SourceTree::of(&[("docs/errors/SAY001.md", "")]);
         assert!(tree.holds("docs/errors") && tree.holds("docs/errors/SAY001.md"));
         assert!(!tree.holds("docs/err"));
     }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Findings;
-use super::tree::{Tree, crate_of_source};
+use super::CheckFindings;
+use super::tree::{SourceTree, crate_of_source};
 
 /// The most type names, in percent, that consist of one word.
 const ONE_WORD_PERCENT_MAX: usize = 15;
@@ -37,8 +37,8 @@ const INDEFINITE_PRONOUNS: [&str; 10] = [
     "elsewhere",
 ];
 
-pub(super) fn check(tree: &Tree) -> Findings {
-    let mut findings = Findings::default();
+pub(super) fn check(tree: &SourceTree) -> CheckFindings {
+    let mut findings = CheckFindings::default();
     let figures = ProseFigures::of(tree);
     findings.seen = figures.types.len() + figures.comments;
     figures.report(&mut findings);
@@ -62,7 +62,7 @@ struct ProseFigures {
 }
 
 impl ProseFigures {
-    fn of(tree: &Tree) -> Self {
+    fn of(tree: &SourceTree) -> Self {
         let mut figures = Self::default();
         let is_source =
             |path: &str| crate_of_source(path).is_some() || path.starts_with("xtask/src/");
@@ -111,7 +111,7 @@ impl ProseFigures {
         }
     }
 
-    fn report(&self, findings: &mut Findings) {
+    fn report(&self, findings: &mut CheckFindings) {
         let all: usize = self.types.values().map(Vec::len).sum();
         let places = |is_counted: fn(&str, &[SourcePlace]) -> bool| {
             let counted = self.types.iter().filter(move |(name, at)| is_counted(name, at));
@@ -143,7 +143,7 @@ impl ProseFigures {
     }
 }
 
-fn report_places(findings: &mut Findings, figure: &str, places: &[SourcePlace], limit: usize) {
+fn report_places(findings: &mut CheckFindings, figure: &str, places: &[SourcePlace], limit: usize) {
     for (path, line) in places.iter().take(PLACES_MAX) {
         let what = format!("{} {figure} in the tree, limit {limit}; this is one", places.len());
         let fix = "use the term of the field; STYLE.md, section Words, has the rules";
@@ -180,7 +180,7 @@ mod tests {
     const PATH: &str = "crates/a/src/lib.rs";
 
     fn expect_problems(source: &str, problems: &[&str]) {
-        expect(check, &Tree::of(&[(PATH, source)]), problems);
+        expect(check, &SourceTree::of(&[(PATH, source)]), problems);
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_name_that_two_types_have_counts_twice() {
-        let tree = Tree::of(&[
+        let tree = SourceTree::of(&[
             (PATH, "struct TaskFilter;"),
             ("crates/b/src/lib.rs", "trait TaskFilter {}"),
         ]);

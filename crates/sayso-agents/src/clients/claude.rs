@@ -9,25 +9,25 @@
 //! messages of a `<synthetic>` model.
 
 use super::{count, option, text, tool, unless};
-use crate::agent::Agent;
-use crate::ear::Ear;
-use crate::heard::Spent;
-use crate::limit::{self, Now};
+use crate::agent::AgentConfig;
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
+use crate::rate_limit::{self, LocalNow};
 use sayso_core::Timestamp;
 use serde_json::Value;
 
 /// The parser state between lines.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct ClaudeState {
     /// The time at which an announced limit ends.
     limit_until: Option<Timestamp>,
     /// The ID of the message whose usage was counted last: it is repeated for each content block.
     counted: String,
     /// The sum of the results of this process.
-    total: Spent,
+    total: TokenUsage,
 }
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+pub(super) fn arguments(agent: &AgentConfig, session: Option<&str>) -> Vec<String> {
     const RIGHTS: &[&str] = &[
         "--permission-mode",
         "--dangerously-skip-permissions",
@@ -46,7 +46,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
     arguments
 }
 
-pub(super) fn hear(event: &Value, ear: &mut Ear) {
+pub(super) fn parse_line(event: &Value, ear: &mut OutputParser) {
     match text(event, "/type") {
         Some("system") if text(event, "/subtype") == Some("init") => {
             ear.has_session(text(event, "/session_id").unwrap_or_default());
@@ -60,7 +60,7 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
 }
 
 /// Handles one content block of a message. Text of subagents is not the agent's own.
-fn assistant(event: &Value, ear: &mut Ear) {
+fn assistant(event: &Value, ear: &mut OutputParser) {
     let is_synthetic = text(event, "/message/model") == Some("<synthetic>");
     if is_synthetic || event.get("is_api_error_message") == Some(&Value::Bool(true)) {
         return failure(event, text(event, "/message/content/0/text").unwrap_or_default(), ear);
@@ -82,33 +82,36 @@ fn assistant(event: &Value, ear: &mut Ear) {
 }
 
 /// Counts the usage of a message, so that a turn that is cut off has a figure, too.
-fn spending(event: &Value, ear: &mut Ear) {
+fn spending(event: &Value, ear: &mut OutputParser) {
     let id = text(event, "/message/id").unwrap_or_default();
     if ear.memory.claude.counted != id {
         ear.memory.claude.counted = id.to_owned();
-        ear.spends(Spent { cost_micros: 0, ..usage(event, "/message/usage") });
+        ear.spends(TokenUsage { cost_micros: 0, ..usage(event, "/message/usage") });
     }
 }
 
-fn usage(event: &Value, path: &str) -> Spent {
-    let Some(usage) = event.pointer(path) else { return Spent::default() };
+fn usage(event: &Value, path: &str) -> TokenUsage {
+    let Some(usage) = event.pointer(path) else { return TokenUsage::default() };
     let input = ["/input_tokens", "/cache_creation_input_tokens", "/cache_read_input_tokens"];
-    Spent {
+    TokenUsage {
         input_tokens: input.iter().map(|path| count(usage, path)).sum(),
         output_tokens: count(usage, "/output_tokens"),
-        cost_micros: event.get("total_cost_usd").and_then(Value::as_f64).map_or(0, Spent::micros),
+        cost_micros: event
+            .get("total_cost_usd")
+            .and_then(Value::as_f64)
+            .map_or(0, TokenUsage::micros),
     }
 }
 
 /// Remembers an announced limit. It counts only if it ends the turn: paid overuse may continue.
-fn announced(event: &Value, ear: &mut Ear) {
+fn announced(event: &Value, ear: &mut OutputParser) {
     if text(event, "/rate_limit_info/status") == Some("rejected") {
         let resets_at = event.pointer("/rate_limit_info/resetsAt").and_then(Value::as_i64);
-        ear.memory.claude.limit_until = resets_at.and_then(limit::from_seconds);
+        ear.memory.claude.limit_until = resets_at.and_then(rate_limit::from_seconds);
     }
 }
 
-fn result(event: &Value, ear: &mut Ear) {
+fn result(event: &Value, ear: &mut OutputParser) {
     let more = since_last(event).unwrap_or_else(|| usage(event, "/usage"));
     ear.memory.claude.total += more;
     ear.has_spent(ear.memory.claude.total);
@@ -124,27 +127,28 @@ fn result(event: &Value, ear: &mut Ear) {
 }
 
 /// Returns the usage of all models since the last result.
-fn since_last(event: &Value) -> Option<Spent> {
+fn since_last(event: &Value) -> Option<TokenUsage> {
     let models = event.get("model_usage_since_last_result")?.as_object()?;
-    let sum = models.values().map(|model| Spent {
+    let sum = models.values().map(|model| TokenUsage {
         input_tokens: count(model, "/inputTokens")
             + count(model, "/cacheReadInputTokens")
             + count(model, "/cacheCreationInputTokens"),
         output_tokens: count(model, "/outputTokens"),
-        cost_micros: model.get("costUSD").and_then(Value::as_f64).map_or(0, Spent::micros),
+        cost_micros: model.get("costUSD").and_then(Value::as_f64).map_or(0, TokenUsage::micros),
     });
-    Some(sum.fold(Spent::default(), |all, one| all + one))
+    Some(sum.fold(TokenUsage::default(), |all, one| all + one))
 }
 
-fn failure(event: &Value, said: &str, ear: &mut Ear) {
+fn failure(event: &Value, said: &str, ear: &mut OutputParser) {
     let is_marked = text(event, "/error") == Some("rate_limit")
         || event.get("api_error_status").and_then(Value::as_u64) == Some(429);
     let announced = ear.memory.claude.limit_until;
     ear.fails(said);
     if is_marked || ear.limited.is_some() {
-        let until = announced.or_else(|| limit::until(&said.to_ascii_lowercase(), &Now::take()));
+        let until =
+            announced.or_else(|| rate_limit::until(&said.to_ascii_lowercase(), &LocalNow::take()));
         // The limit is reported by the message and again by the result; the first one is complete.
         let until = until.or_else(|| ear.limited.as_ref().and_then(|limit| limit.until));
-        ear.is_limited(limit::known(said, until));
+        ear.is_limited(rate_limit::known(said, until));
     }
 }

@@ -11,9 +11,9 @@
 //! from the rollout file. Costs are not reported.
 
 use super::{count, option, text, unless};
-use crate::agent::Agent;
-use crate::ear::Ear;
-use crate::heard::Spent;
+use crate::agent::AgentConfig;
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
 use serde_json::Value;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,11 @@ const ROLLOUT_READ_MAX: u64 = 4 * 1024 * 1024;
 /// The most files that are visited to find the rollout of a session.
 const FILES_MAX: usize = 50_000;
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
+pub(super) fn arguments(
+    agent: &AgentConfig,
+    session: Option<&str>,
+    writable: &[&Path],
+) -> Vec<String> {
     const RIGHTS: &[&str] = &[
         "--sandbox",
         "-s",
@@ -46,7 +50,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]
     arguments
 }
 
-pub(super) fn hear(event: &Value, ear: &mut Ear) {
+pub(super) fn parse_line(event: &Value, ear: &mut OutputParser) {
     match text(event, "/type") {
         Some("thread.started") => {
             ear.has_session(text(event, "/thread_id").unwrap_or_default());
@@ -67,7 +71,7 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
     }
 }
 
-fn started(event: &Value, ear: &mut Ear) {
+fn started(event: &Value, ear: &mut OutputParser) {
     let item = event.get("item").unwrap_or(&Value::Null);
     match text(item, "/type") {
         Some("command_execution") => ear.does(text(item, "/command").unwrap_or("a command")),
@@ -81,7 +85,7 @@ fn started(event: &Value, ear: &mut Ear) {
 }
 
 /// Handles a completed item. Items of type `error` are only notices, such as an unknown model.
-fn completed(event: &Value, ear: &mut Ear) {
+fn completed(event: &Value, ear: &mut OutputParser) {
     let item = event.get("item").unwrap_or(&Value::Null);
     match text(item, "/type") {
         Some("agent_message") => ear.says(text(item, "/text").unwrap_or_default()),
@@ -98,9 +102,9 @@ fn completed(event: &Value, ear: &mut Ear) {
 }
 
 /// Reads token counts. Cached tokens are included in the input tokens here.
-fn usage(event: &Value, path: &str) -> Spent {
-    let Some(usage) = event.pointer(path) else { return Spent::default() };
-    Spent {
+fn usage(event: &Value, path: &str) -> TokenUsage {
+    let Some(usage) = event.pointer(path) else { return TokenUsage::default() };
+    TokenUsage {
         input_tokens: count(usage, "/input_tokens"),
         output_tokens: count(usage, "/output_tokens"),
         cost_micros: 0,
@@ -109,11 +113,11 @@ fn usage(event: &Value, path: &str) -> Spent {
 
 /// Returns the usage of earlier turns of a session. A missing rollout counts as zero: rather too much is counted than
 /// too little.
-pub(super) fn spent_before(variables: &[(String, String)], session: &str) -> Spent {
+pub(super) fn spent_before(variables: &[(String, String)], session: &str) -> TokenUsage {
     let variable = |name| variables.iter().find(|(n, _)| n == name).map(|(_, v)| Path::new(v));
     let home = variable("CODEX_HOME").map(Path::to_owned);
     let Some(home) = home.or_else(|| Some(variable("HOME")?.join(".codex"))) else {
-        return Spent::default();
+        return TokenUsage::default();
     };
     let rollout = rollout(home.join("sessions"), session);
     rollout.and_then(|path| last_count(&path).ok().flatten()).unwrap_or_default()
@@ -145,7 +149,7 @@ fn rollout(sessions: PathBuf, session: &str) -> Option<PathBuf> {
     None
 }
 
-fn last_count(path: &Path) -> std::io::Result<Option<Spent>> {
+fn last_count(path: &Path) -> std::io::Result<Option<TokenUsage>> {
     let mut file = std::fs::File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(ROLLOUT_READ_MAX)))?;

@@ -18,10 +18,10 @@
 //! the program exits with 0.
 
 use super::{count, text};
-use crate::agent::Agent;
-use crate::ear::Ear;
-use crate::heard::Spent;
-use crate::limit;
+use crate::agent::AgentConfig;
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
+use crate::rate_limit;
 use serde_json::Value;
 
 /// The most bytes of a program's output that are kept from its start, and again from its end.
@@ -29,7 +29,7 @@ const KEPT: usize = 512 * 1024;
 
 /// The parser state between lines.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct CommandState {
     first: String,
     last: String,
     left_out: usize,
@@ -38,7 +38,7 @@ pub(super) struct Memory {
     last_word: Option<String>,
 }
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+pub(super) fn arguments(agent: &AgentConfig, session: Option<&str>) -> Vec<String> {
     let mut arguments = agent.args.clone();
     if let Some(session) = session {
         let resume = agent.resume_args.iter();
@@ -47,7 +47,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
     arguments
 }
 
-pub(super) fn hear(line: &str, ear: &mut Ear) {
+pub(super) fn parse_line(line: &str, ear: &mut OutputParser) {
     let event = (line.starts_with('{') && line.contains("\"sayso\""))
         .then(|| serde_json::from_str::<Value>(line).ok())
         .flatten();
@@ -60,14 +60,14 @@ pub(super) fn hear(line: &str, ear: &mut Ear) {
 }
 
 /// Handles a line of the protocol; false if it is not one.
-fn told(event: &Value, ear: &mut Ear) -> bool {
+fn told(event: &Value, ear: &mut OutputParser) -> bool {
     let said = text(event, "/text").unwrap_or_default();
     match text(event, "/sayso") {
         Some("session") => ear.has_session(text(event, "/id").unwrap_or_default()),
         Some("session_gone") => ear.session_gone = true,
         Some("limited") => {
-            let until = text(event, "/until").and_then(limit::rfc3339);
-            ear.is_limited(limit::known(said, until));
+            let until = text(event, "/until").and_then(rate_limit::rfc3339);
+            ear.is_limited(rate_limit::known(said, until));
         }
         Some("says") => {
             ear.begins();
@@ -91,15 +91,15 @@ fn told(event: &Value, ear: &mut Ear) -> bool {
     true
 }
 
-fn spent(event: &Value) -> Spent {
-    Spent {
+fn spent(event: &Value) -> TokenUsage {
+    TokenUsage {
         input_tokens: count(event, "/input_tokens"),
         output_tokens: count(event, "/output_tokens"),
-        cost_micros: event.get("cost_usd").and_then(Value::as_f64).map_or(0, Spent::micros),
+        cost_micros: event.get("cost_usd").and_then(Value::as_f64).map_or(0, TokenUsage::micros),
     }
 }
 
-pub(super) fn end(is_clean: bool, ear: &mut Ear) {
+pub(super) fn end(is_clean: bool, ear: &mut OutputParser) {
     if is_clean && ear.limited.is_none() && !ear.session_gone {
         ear.begins();
     }
@@ -108,12 +108,12 @@ pub(super) fn end(is_clean: bool, ear: &mut Ear) {
 }
 
 /// Records the bytes that were cut off an overlong line.
-pub(super) fn miss(bytes: usize, ear: &mut Ear) {
+pub(super) fn record_truncation(bytes: usize, ear: &mut OutputParser) {
     ear.memory.command.left_out += bytes;
     ear.memory.command.hides_signal = true;
 }
 
-impl Memory {
+impl CommandState {
     fn keep(&mut self, line: &str) {
         if self.left_out == 0 && self.last.is_empty() && self.first.len() + line.len() < KEPT {
             self.first.push_str(line);

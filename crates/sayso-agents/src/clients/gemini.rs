@@ -9,19 +9,19 @@
 //! minutes before it gives up. Costs are not reported.
 
 use super::{count, option, text, tool, unless};
-use crate::agent::Agent;
-use crate::ear::Ear;
-use crate::heard::Spent;
+use crate::agent::AgentConfig;
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
 use serde_json::Value;
 
 /// The parser state between lines.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct GeminiState {
     /// The pieces of the current message.
     saying: String,
 }
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+pub(super) fn arguments(agent: &AgentConfig, session: Option<&str>) -> Vec<String> {
     const RIGHTS: &[&str] = &["--approval-mode", "--yolo", "-y", "--policy", "--allowed-tools"];
     let fixed = ["--output-format", "stream-json", "--skip-trust"].map(str::to_owned);
     let ours = ["--approval-mode", "auto_edit", "--allowed-tools=run_shell_command"];
@@ -33,7 +33,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
     arguments
 }
 
-pub(super) fn hear(event: &Value, ear: &mut Ear) {
+pub(super) fn parse_line(event: &Value, ear: &mut OutputParser) {
     match text(event, "/type") {
         Some("init") => ear.has_session(text(event, "/session_id").unwrap_or_default()),
         // The prompt is echoed as a message too, before the model has seen it.
@@ -56,21 +56,21 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
     }
 }
 
-pub(super) fn end(ear: &mut Ear) {
+pub(super) fn end(ear: &mut OutputParser) {
     said(ear);
 }
 
 /// Joins the pieces to one message when another event follows.
-fn said(ear: &mut Ear) {
+fn said(ear: &mut OutputParser) {
     let saying = std::mem::take(&mut ear.memory.gemini.saying);
     if !saying.is_empty() {
         ear.says(&saying);
     }
 }
 
-fn result(event: &Value, ear: &mut Ear) {
+fn result(event: &Value, ear: &mut OutputParser) {
     said(ear);
-    ear.spends(Spent {
+    ear.spends(TokenUsage {
         input_tokens: count(event, "/stats/input_tokens"),
         output_tokens: count(event, "/stats/output_tokens"),
         cost_micros: 0,

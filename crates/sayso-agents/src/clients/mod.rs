@@ -12,44 +12,48 @@ mod command;
 mod gemini;
 mod opencode;
 
-use crate::agent::{Adapter, Agent, Turn};
-use crate::ear::Ear;
-use crate::heard::Spent;
+use crate::agent::{AgentAdapter, AgentConfig, TurnInput};
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
 use serde_json::Value;
 use std::path::Path;
 
 /// The parser states of all clients; each uses its own.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    claude: claude::Memory,
-    gemini: gemini::Memory,
-    opencode: opencode::Memory,
-    command: command::Memory,
+pub(crate) struct ParserState {
+    claude: claude::ClaudeState,
+    gemini: gemini::GeminiState,
+    opencode: opencode::OpencodeState,
+    command: command::CommandState,
 }
 
 /// Returns the arguments for a turn with these additional writable folders.
-pub(crate) fn arguments(agent: &Agent, session: Option<&str>, writable: &[&Path]) -> Vec<String> {
+pub(crate) fn arguments(
+    agent: &AgentConfig,
+    session: Option<&str>,
+    writable: &[&Path],
+) -> Vec<String> {
     match agent.adapter {
-        Adapter::ClaudeCode => claude::arguments(agent, session),
-        Adapter::Codex => codex::arguments(agent, session, writable),
-        Adapter::Gemini => gemini::arguments(agent, session),
-        Adapter::Opencode => opencode::arguments(agent, session),
-        Adapter::Command => command::arguments(agent, session),
+        AgentAdapter::ClaudeCode => claude::arguments(agent, session),
+        AgentAdapter::Codex => codex::arguments(agent, session, writable),
+        AgentAdapter::Gemini => gemini::arguments(agent, session),
+        AgentAdapter::Opencode => opencode::arguments(agent, session),
+        AgentAdapter::Command => command::arguments(agent, session),
     }
 }
 
 /// Returns the usage of earlier turns that the client will include in its figures for this one.
-pub(crate) fn spent_before(agent: &Agent, turn: &Turn<'_>) -> Spent {
+pub(crate) fn spent_before(agent: &AgentConfig, turn: &TurnInput<'_>) -> TokenUsage {
     match (agent.adapter, turn.session) {
-        (Adapter::Codex, Some(session)) => codex::spent_before(turn.variables, session),
-        _ => Spent::default(),
+        (AgentAdapter::Codex, Some(session)) => codex::spent_before(turn.variables, session),
+        _ => TokenUsage::default(),
     }
 }
 
 /// Parses a line of stdout.
-pub(crate) fn hear(adapter: Adapter, line: &str, ear: &mut Ear) {
-    if adapter == Adapter::Command {
-        return command::hear(line, ear);
+pub(crate) fn parse_line(adapter: AgentAdapter, line: &str, ear: &mut OutputParser) {
+    if adapter == AgentAdapter::Command {
+        return command::parse_line(line, ear);
     }
     // A line that is no event comes from the client or one of its libraries.
     if !line.starts_with('{') {
@@ -57,45 +61,48 @@ pub(crate) fn hear(adapter: Adapter, line: &str, ear: &mut Ear) {
     }
     let Ok(event) = serde_json::from_str::<Value>(line) else { return };
     match adapter {
-        Adapter::ClaudeCode => claude::hear(&event, ear),
-        Adapter::Codex => codex::hear(&event, ear),
-        Adapter::Gemini => gemini::hear(&event, ear),
-        Adapter::Opencode => opencode::hear(&event, ear),
-        Adapter::Command => {}
+        AgentAdapter::ClaudeCode => claude::parse_line(&event, ear),
+        AgentAdapter::Codex => codex::parse_line(&event, ear),
+        AgentAdapter::Gemini => gemini::parse_line(&event, ear),
+        AgentAdapter::Opencode => opencode::parse_line(&event, ear),
+        AgentAdapter::Command => {}
     }
 }
 
 /// Records the bytes that were cut off an overlong line. A cut event cannot be parsed.
-pub(crate) fn miss(adapter: Adapter, bytes: usize, ear: &mut Ear) {
+pub(crate) fn record_truncation(adapter: AgentAdapter, bytes: usize, ear: &mut OutputParser) {
     match adapter {
-        Adapter::ClaudeCode | Adapter::Codex | Adapter::Gemini | Adapter::Opencode => {}
-        Adapter::Command => command::miss(bytes, ear),
+        AgentAdapter::ClaudeCode
+        | AgentAdapter::Codex
+        | AgentAdapter::Gemini
+        | AgentAdapter::Opencode => {}
+        AgentAdapter::Command => command::record_truncation(bytes, ear),
     }
 }
 
-pub(crate) fn end(adapter: Adapter, is_clean: bool, ear: &mut Ear) {
+pub(crate) fn end(adapter: AgentAdapter, is_clean: bool, ear: &mut OutputParser) {
     match adapter {
-        Adapter::ClaudeCode | Adapter::Codex => {}
-        Adapter::Gemini => gemini::end(ear),
-        Adapter::Opencode => opencode::end(ear),
-        Adapter::Command => command::end(is_clean, ear),
+        AgentAdapter::ClaudeCode | AgentAdapter::Codex => {}
+        AgentAdapter::Gemini => gemini::end(ear),
+        AgentAdapter::Opencode => opencode::end(ear),
+        AgentAdapter::Command => command::end(is_clean, ear),
     }
 }
 
 /// True if this text of the client means that it does not know the session.
-pub(crate) fn means_session_gone(adapter: Adapter, text: &str) -> bool {
+pub(crate) fn means_session_gone(adapter: AgentAdapter, text: &str) -> bool {
     let words: &[&str] = match adapter {
-        Adapter::ClaudeCode => &["No conversation found with session ID"],
-        Adapter::Codex => &["no rollout found for thread id", "thread not found"],
-        Adapter::Gemini => &["Invalid session identifier", "No previous sessions found"],
-        Adapter::Opencode => &["Session not found"],
-        Adapter::Command => &[],
+        AgentAdapter::ClaudeCode => &["No conversation found with session ID"],
+        AgentAdapter::Codex => &["no rollout found for thread id", "thread not found"],
+        AgentAdapter::Gemini => &["Invalid session identifier", "No previous sessions found"],
+        AgentAdapter::Opencode => &["Session not found"],
+        AgentAdapter::Command => &[],
     };
     words.iter().any(|words| text.contains(words))
 }
 
 /// Returns our options, unless the user has given one for the same purpose.
-fn unless(agent: &Agent, options: &[&str], ours: &[&str]) -> Vec<String> {
+fn unless(agent: &AgentConfig, options: &[&str], ours: &[&str]) -> Vec<String> {
     let is_option = |arg: &str| {
         let name = arg.split_once('=').map_or(arg, |(name, _)| name);
         options.contains(&name)

@@ -7,20 +7,20 @@
 //! more than a minute; tools are reported when they are done.
 
 use super::{count, option, text, tool};
-use crate::agent::Agent;
-use crate::ear::Ear;
-use crate::heard::Spent;
-use crate::limit::{self, Now};
+use crate::agent::AgentConfig;
+use crate::events::TokenUsage;
+use crate::output_parser::OutputParser;
+use crate::rate_limit::{self, LocalNow};
 use serde_json::Value;
 
 /// The parser state between lines.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct OpencodeState {
     /// The texts since the last tool call; a message may have several parts.
     said: Vec<String>,
 }
 
-pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
+pub(super) fn arguments(agent: &AgentConfig, session: Option<&str>) -> Vec<String> {
     let mut arguments = ["run", "--format", "json"].map(str::to_owned).to_vec();
     arguments.extend(option("--model", agent.model.as_deref()));
     arguments.extend(option("--session", session));
@@ -28,7 +28,7 @@ pub(super) fn arguments(agent: &Agent, session: Option<&str>) -> Vec<String> {
     arguments
 }
 
-pub(super) fn hear(event: &Value, ear: &mut Ear) {
+pub(super) fn parse_line(event: &Value, ear: &mut OutputParser) {
     let kind = text(event, "/type");
     if kind == Some("error") {
         return failure(event, ear);
@@ -53,7 +53,7 @@ pub(super) fn hear(event: &Value, ear: &mut Ear) {
     }
 }
 
-pub(super) fn end(ear: &mut Ear) {
+pub(super) fn end(ear: &mut OutputParser) {
     let said = std::mem::take(&mut ear.memory.opencode.said);
     if !said.is_empty() && ear.problem.is_none() {
         ear.message = Some(said.join("\n"));
@@ -61,17 +61,20 @@ pub(super) fn end(ear: &mut Ear) {
 }
 
 /// Reads the usage of a step. Cached and reasoning tokens are counted separately here.
-fn step(event: &Value) -> Spent {
+fn step(event: &Value) -> TokenUsage {
     let tokens = event.pointer("/part/tokens").unwrap_or(&Value::Null);
     let input = ["/input", "/cache/read", "/cache/write"];
-    Spent {
+    TokenUsage {
         input_tokens: input.iter().map(|path| count(tokens, path)).sum(),
         output_tokens: count(tokens, "/output") + count(tokens, "/reasoning"),
-        cost_micros: event.pointer("/part/cost").and_then(Value::as_f64).map_or(0, Spent::micros),
+        cost_micros: event
+            .pointer("/part/cost")
+            .and_then(Value::as_f64)
+            .map_or(0, TokenUsage::micros),
     }
 }
 
-fn failure(event: &Value, ear: &mut Ear) {
+fn failure(event: &Value, ear: &mut OutputParser) {
     let name = text(event, "/error/name").unwrap_or("error");
     let message = text(event, "/error/data/message").unwrap_or_default();
     let said = format!("{name}: {message}");
@@ -80,8 +83,9 @@ fn failure(event: &Value, ear: &mut Ear) {
     if event.pointer("/error/data/statusCode").and_then(Value::as_u64) == Some(429) {
         let header = text(event, "/error/data/responseHeaders/retry-after");
         let seconds = header.and_then(|header| header.parse().ok());
-        let until = seconds.and_then(|seconds| Now::take().after(seconds));
-        let until = until.or_else(|| limit::until(&said.to_ascii_lowercase(), &Now::take()));
-        ear.is_limited(limit::known(&said, until));
+        let until = seconds.and_then(|seconds| LocalNow::take().after(seconds));
+        let until =
+            until.or_else(|| rate_limit::until(&said.to_ascii_lowercase(), &LocalNow::take()));
+        ear.is_limited(rate_limit::known(&said, until));
     }
 }

@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
-use crate::heard::Heard;
-use crate::readable;
+use crate::events::AgentEvent;
+use crate::format_log_line;
 use serde_json::json;
 
 /// Parses all lines; returns the events in short form, and the parser.
-fn hears(adapter: Adapter, lines: &[Value]) -> (Vec<String>, Ear) {
-    let mut ear = Ear::new(adapter, Spent::default());
+fn hears(adapter: AgentAdapter, lines: &[Value]) -> (Vec<String>, OutputParser) {
+    let mut ear = OutputParser::new(adapter, TokenUsage::default());
     let mut heard = vec![];
     for line in lines {
         heard.extend(ear.line(&line.to_string()));
@@ -17,21 +17,23 @@ fn hears(adapter: Adapter, lines: &[Value]) -> (Vec<String>, Ear) {
     (heard.iter().map(short).collect(), ear)
 }
 
-fn short(heard: &Heard) -> String {
+fn short(heard: &AgentEvent) -> String {
     match heard {
-        Heard::Began => "began".into(),
-        Heard::Session(id) => format!("session {id}"),
-        Heard::Says(text) => format!("says {text}"),
-        Heard::Does(text) => format!("does {text}"),
-        Heard::Spent(s) => {
+        AgentEvent::Began => "began".into(),
+        AgentEvent::Session(id) => format!("session {id}"),
+        AgentEvent::Says(text) => format!("says {text}"),
+        AgentEvent::Does(text) => format!("does {text}"),
+        AgentEvent::Spent(s) => {
             format!("spent {} {} {}", s.input_tokens, s.output_tokens, s.cost_micros)
         }
-        Heard::Limited(limit) => format!("limited {}", limit.until.map_or(0, |at| at.as_micros())),
+        AgentEvent::Limited(limit) => {
+            format!("limited {}", limit.until.map_or(0, |at| at.as_micros()))
+        }
     }
 }
 
-fn agent(adapter: Adapter, args: &[&str]) -> Agent {
-    Agent {
+fn agent(adapter: AgentAdapter, args: &[&str]) -> AgentConfig {
+    AgentConfig {
         name: "x".into(),
         adapter,
         program: adapter.program().into(),
@@ -41,58 +43,58 @@ fn agent(adapter: Adapter, args: &[&str]) -> Agent {
     }
 }
 
-fn check_arguments(adapter: Adapter, args: &[&str], session: Option<&str>, expected: &str) {
+fn check_arguments(adapter: AgentAdapter, args: &[&str], session: Option<&str>, expected: &str) {
     assert_eq!(arguments(&agent(adapter, args), session, &[Path::new("/s")]).join(" "), expected);
 }
 
 #[test]
 fn each_client_is_started_its_own_way() {
     check_arguments(
-        Adapter::ClaudeCode,
+        AgentAdapter::ClaudeCode,
         &["--add-dir", "x"],
         None,
         "-p --output-format stream-json --verbose --permission-mode acceptEdits \
          --allowedTools=Bash --model m --add-dir x",
     );
     check_arguments(
-        Adapter::ClaudeCode,
+        AgentAdapter::ClaudeCode,
         &["--permission-mode=plan"],
         Some("id"),
         "-p --output-format stream-json --verbose --model m --resume id --permission-mode=plan",
     );
     check_arguments(
-        Adapter::Codex,
+        AgentAdapter::Codex,
         &["-c", "a=b"],
         Some("id"),
         "exec --json --skip-git-repo-check -c allow_login_shell=false --sandbox workspace-write \
          --add-dir /s --model m -c a=b resume id -",
     );
     check_arguments(
-        Adapter::Codex,
+        AgentAdapter::Codex,
         &["-s", "read-only"],
         None,
         "exec --json --skip-git-repo-check -c allow_login_shell=false --model m -s read-only -",
     );
     check_arguments(
-        Adapter::Gemini,
+        AgentAdapter::Gemini,
         &[],
         Some("id"),
         "--output-format stream-json --skip-trust --approval-mode auto_edit \
          --allowed-tools=run_shell_command --model m --resume id",
     );
     check_arguments(
-        Adapter::Gemini,
+        AgentAdapter::Gemini,
         &["-y"],
         None,
         "--output-format stream-json --skip-trust --model m -y",
     );
     check_arguments(
-        Adapter::Opencode,
+        AgentAdapter::Opencode,
         &["--auto"],
         Some("id"),
         "run --format json --model m --session id --auto",
     );
-    let mut own = agent(Adapter::Command, &["work"]);
+    let mut own = agent(AgentAdapter::Command, &["work"]);
     own.resume_args = vec!["--session".into(), "{session}".into()];
     assert_eq!(arguments(&own, Some("id"), &[]).join(" "), "work --session id");
     assert_eq!(arguments(&own, None, &[]).join(" "), "work");
@@ -122,7 +124,7 @@ fn claude_code_is_understood() {
     let mut below = claude_says("m9", json!({"type": "text", "text": "a subagent"}));
     below["parent_tool_use_id"] = json!("toolu_1");
     let (heard, ear) = hears(
-        Adapter::ClaudeCode,
+        AgentAdapter::ClaudeCode,
         &[
             json!({"type": "system", "subtype": "init", "session_id": "s", "model": "opus"}),
             json!({"type": "system", "subtype": "api_retry", "error_status": 429, "session_id": "s"}),
@@ -156,7 +158,7 @@ fn claude_code_is_understood() {
 fn claude_code_without_counts_per_turn_is_counted_too() {
     let mut result = claude_result(json!({"result": "x"}));
     result.as_object_mut().unwrap().remove("model_usage_since_last_result");
-    let (heard, _) = hears(Adapter::ClaudeCode, &[result]);
+    let (heard, _) = hears(AgentAdapter::ClaudeCode, &[result]);
     assert_eq!(heard, ["spent 10 5 420", "began"]);
 }
 
@@ -167,7 +169,7 @@ fn limits_of_claude_code_are_recognised() {
         "is_api_error_message": true, "api_error_status": 429,
         "message": {"model": "<synthetic>", "content": [{"type": "text", "text": said}]}});
     let (heard, ear) = hears(
-        Adapter::ClaudeCode,
+        AgentAdapter::ClaudeCode,
         &[
             json!({"type": "rate_limit_event",
                 "rate_limit_info": {"status": "rejected", "resetsAt": 1_791_475_200, "rateLimitType": "five_hour"}}),
@@ -183,12 +185,12 @@ fn limits_of_claude_code_are_recognised() {
 
     let rejected = claude_result(json!({"is_error": true, "api_error_status": 429,
         "result": "API Error: Request rejected (429) · mock error"}));
-    let (_, ear) = hears(Adapter::ClaudeCode, &[rejected]);
+    let (_, ear) = hears(AgentAdapter::ClaudeCode, &[rejected]);
     assert_eq!(ear.limited.unwrap().until, None);
 
     let denied = claude_result(json!({"is_error": true, "api_error_status": 401,
         "result": "Failed to authenticate. API Error: 401"}));
-    let (_, ear) = hears(Adapter::ClaudeCode, &[denied]);
+    let (_, ear) = hears(AgentAdapter::ClaudeCode, &[denied]);
     assert_eq!(ear.limited, None);
     assert_eq!(ear.problem.as_deref(), Some("Failed to authenticate. API Error: 401"));
 }
@@ -202,7 +204,7 @@ fn codex_is_understood() {
     let command = json!({"id": "item_2", "type": "command_execution",
         "command": "/bin/bash -lc 'cargo test'", "status": "in_progress"});
     let (heard, ear) = hears(
-        Adapter::Codex,
+        AgentAdapter::Codex,
         &[
             json!({"type": "thread.started", "thread_id": "t"}),
             codex_item(
@@ -244,7 +246,7 @@ fn codex_is_understood() {
 #[test]
 fn what_was_said_before_the_last_deed_is_not_the_final_message() {
     let (_, ear) = hears(
-        Adapter::Codex,
+        AgentAdapter::Codex,
         &[
             codex_item(
                 "item.completed",
@@ -261,16 +263,16 @@ fn what_was_said_before_the_last_deed_is_not_the_final_message() {
 fn limits_of_codex_are_recognised() {
     let failed = |message: &str| json!({"type": "turn.failed", "error": {"message": message}});
     let limit = "You've hit your usage limit. Upgrade to Pro or try again in 1 hour.";
-    let (heard, ear) = hears(Adapter::Codex, &[failed(limit)]);
+    let (heard, ear) = hears(AgentAdapter::Codex, &[failed(limit)]);
     assert_eq!(heard.len(), 1);
     assert!(ear.limited.unwrap().until.is_some());
     let (_, ear) = hears(
-        Adapter::Codex,
+        AgentAdapter::Codex,
         &[failed("exceeded retry limit, last status: 429 Too Many Requests")],
     );
     assert_eq!(ear.limited.unwrap().until, None);
     let (_, ear) =
-        hears(Adapter::Codex, &[failed("unexpected status 401 Unauthorized: mock error")]);
+        hears(AgentAdapter::Codex, &[failed("unexpected status 401 Unauthorized: mock error")]);
     assert_eq!(ear.limited, None);
 }
 
@@ -288,9 +290,9 @@ fn codex_counts_from_the_start_of_the_thread() {
     let variables = [("CODEX_HOME".to_owned(), home.path().display().to_string())];
     let before = codex::spent_before(&variables, "t1");
     assert_eq!((before.input_tokens, before.output_tokens), (90, 45));
-    assert_eq!(codex::spent_before(&variables, "t2"), Spent::default());
+    assert_eq!(codex::spent_before(&variables, "t2"), TokenUsage::default());
 
-    let mut ear = Ear::new(Adapter::Codex, before);
+    let mut ear = OutputParser::new(AgentAdapter::Codex, before);
     let line =
         json!({"type": "turn.completed", "usage": {"input_tokens": 110, "output_tokens": 50}});
     ear.line(&line.to_string());
@@ -301,7 +303,7 @@ fn codex_counts_from_the_start_of_the_thread() {
 fn gemini_is_understood() {
     let says = |text: &str| json!({"type": "message", "role": "assistant", "content": text, "delta": true});
     let (heard, ear) = hears(
-        Adapter::Gemini,
+        AgentAdapter::Gemini,
         &[
             json!({"type": "init", "session_id": "g", "model": "m"}),
             json!({"type": "message", "role": "user", "content": "the prompt"}),
@@ -333,7 +335,7 @@ fn limits_of_gemini_are_recognised() {
     let failed = json!({"type": "result", "status": "error", "error": {"type": "unknown", "message":
         "[API Error: overloaded]\nPlease wait and try again later. To increase your limits, request a quota increase"}});
     let (heard, ear) =
-        hears(Adapter::Gemini, &[json!({"type": "init", "session_id": "g"}), failed]);
+        hears(AgentAdapter::Gemini, &[json!({"type": "init", "session_id": "g"}), failed]);
     assert_eq!(heard, ["session g", "limited 0"]);
     assert!(ear.problem.is_some());
 }
@@ -343,7 +345,7 @@ fn opencode_is_understood() {
     let event = |kind: &str, part: Value| json!({"type": kind, "sessionID": "ses_1", "part": part});
     let tokens = json!({"tokens": {"total": 22, "input": 10, "output": 5, "reasoning": 1, "cache": {"write": 2, "read": 4}}, "cost": 0.5});
     let (heard, ear) = hears(
-        Adapter::Opencode,
+        AgentAdapter::Opencode,
         &[
             event("step_start", json!({"type": "step-start"})),
             event("text", json!({"text": "I will run it."})),
@@ -379,15 +381,15 @@ fn limits_of_opencode_are_recognised() {
         json!({"type": "error", "sessionID": "ses_1", "error": {"name": "APIError",
             "data": {"message": "mock error", "statusCode": status, "responseHeaders": headers}}})
     };
-    let (heard, ear) = hears(Adapter::Opencode, &[failed(429, json!({"retry-after": "60"}))]);
+    let (heard, ear) = hears(AgentAdapter::Opencode, &[failed(429, json!({"retry-after": "60"}))]);
     assert!(heard.iter().all(|heard| heard != "began"));
     assert!(ear.limited.unwrap().until.is_some());
-    let (_, ear) = hears(Adapter::Opencode, &[failed(401, json!({}))]);
+    let (_, ear) = hears(AgentAdapter::Opencode, &[failed(401, json!({}))]);
     assert_eq!((ear.limited, ear.problem.as_deref()), (None, Some("APIError: mock error")));
 }
 
-fn hears_text(lines: &[&str], is_clean: bool) -> (Vec<String>, Ear) {
-    let mut ear = Ear::new(Adapter::Command, Spent::default());
+fn hears_text(lines: &[&str], is_clean: bool) -> (Vec<String>, OutputParser) {
+    let mut ear = OutputParser::new(AgentAdapter::Command, TokenUsage::default());
     let mut heard: Vec<_> = lines.iter().flat_map(|line| ear.line(line)).collect();
     heard.extend(ear.end(is_clean));
     (heard.iter().map(short).collect(), ear)
@@ -458,64 +460,64 @@ fn a_question_lost_in_too_much_text_is_no_yes() {
     let mut lines = vec![spam.as_str(); 40];
     lines.push("<promise>COMPLETE</promise>");
     let (_, ear) = hears_text(&lines, true);
-    let said = crate::signal::read(&ear.message.unwrap());
-    assert!(matches!(said, crate::Said::Completed { .. }));
+    let said = crate::final_message::read(&ear.message.unwrap());
+    assert!(matches!(said, crate::TurnResult::Completed { .. }));
 
     lines.insert(12, "<promise>INPUT_NEEDED: a?</promise>");
     let (_, ear) = hears_text(&lines, true);
     let message = ear.message.unwrap();
     assert!(message.len() < 2_000_000, "{}", message.len());
-    assert!(matches!(crate::signal::read(&message), crate::Said::Unclear { .. }));
+    assert!(matches!(crate::final_message::read(&message), crate::TurnResult::Unclear { .. }));
 }
 
 #[test]
 fn lines_of_a_log_are_made_readable() {
     for (adapter, line, expected) in [
         (
-            Adapter::ClaudeCode,
+            AgentAdapter::ClaudeCode,
             claude_says("m", json!({"type": "text", "text": "Hi."})).to_string(),
             Some("Hi."),
         ),
         (
-            Adapter::ClaudeCode,
+            AgentAdapter::ClaudeCode,
             r#"{"type":"system","subtype":"init","session_id":"s"}"#.into(),
             None,
         ),
-        (Adapter::ClaudeCode, "not JSON".into(), None),
+        (AgentAdapter::ClaudeCode, "not JSON".into(), None),
         (
-            Adapter::Codex,
+            AgentAdapter::Codex,
             r#"{"type":"item.started","item":{"type":"command_execution","command":"ls"}}"#.into(),
             Some("* ls"),
         ),
         (
-            Adapter::Codex,
+            AgentAdapter::Codex,
             r#"{"type":"turn.failed","error":{"message":"broken"}}"#.into(),
             Some("! broken"),
         ),
         (
-            Adapter::Gemini,
+            AgentAdapter::Gemini,
             r#"{"type":"message","role":"assistant","content":"Hi."}"#.into(),
             Some("Hi."),
         ),
-        (Adapter::Command, "any text".into(), Some("any text")),
-        (Adapter::Command, r#"{"sayso":"does","text":"ls"}"#.into(), Some("* ls")),
-        (Adapter::Codex, "stderr: oh".into(), Some("! oh")),
-        (Adapter::Codex, "[sayso] 5 bytes left out".into(), Some("[sayso] 5 bytes left out")),
+        (AgentAdapter::Command, "any text".into(), Some("any text")),
+        (AgentAdapter::Command, r#"{"sayso":"does","text":"ls"}"#.into(), Some("* ls")),
+        (AgentAdapter::Codex, "stderr: oh".into(), Some("! oh")),
+        (AgentAdapter::Codex, "[sayso] 5 bytes left out".into(), Some("[sayso] 5 bytes left out")),
     ] {
-        assert_eq!(readable(adapter, &line).as_deref(), expected, "{line}");
+        assert_eq!(format_log_line(adapter, &line).as_deref(), expected, "{line}");
     }
 }
 
 #[test]
 fn a_session_that_is_gone_is_recognised_by_the_client_s_words() {
     for (adapter, text) in [
-        (Adapter::ClaudeCode, "No conversation found with session ID: 1"),
+        (AgentAdapter::ClaudeCode, "No conversation found with session ID: 1"),
         (
-            Adapter::Codex,
+            AgentAdapter::Codex,
             "Error: thread/resume: thread/resume failed: no rollout found for thread id 1 (code -32600)",
         ),
-        (Adapter::Gemini, "Error resuming session: Invalid session identifier \"1\"."),
-        (Adapter::Opencode, "\u{1b}[91mError: \u{1b}[0mSession not found"),
+        (AgentAdapter::Gemini, "Error resuming session: Invalid session identifier \"1\"."),
+        (AgentAdapter::Opencode, "\u{1b}[91mError: \u{1b}[0mSession not found"),
     ] {
         assert!(means_session_gone(adapter, text), "{text}");
         assert!(!means_session_gone(adapter, "401 Unauthorized"), "{adapter}");

@@ -5,11 +5,13 @@
 //! with `T-SHELL` by running a command that makes `made.txt` and then `Finished.`, one with `T-SLOW` by
 //! running `sleep 300`, one with `T-429` by that status; each answer counts as 10 tokens in, 5 out.
 
-use sayso_agents::{Adapter, Agent, Finished, Heard, Live, Turn, process};
+use sayso_agents::{
+    AgentAdapter, AgentConfig, AgentEvent, AgentProcess, FinishedTurn, TurnInput, process_tree,
+};
 use std::time::{Duration, Instant};
 
 struct Client {
-    agent: Agent,
+    agent: AgentConfig,
     variables: Vec<(String, String)>,
     folder: tempfile::TempDir,
 }
@@ -19,20 +21,20 @@ fn variable(name: &str) -> String {
 }
 
 impl Client {
-    fn new(adapter: Adapter) -> Self {
+    fn new(adapter: AgentAdapter) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir_all(folder.path().join("work")).unwrap();
         std::fs::create_dir_all(home.join(".gemini")).unwrap();
         let url = variable("MOCK_URL");
         let (program, model, more) = match adapter {
-            Adapter::ClaudeCode => ("CLAUDE_BIN", None, claude(&url)),
-            Adapter::Codex => {
+            AgentAdapter::ClaudeCode => ("CLAUDE_BIN", None, claude(&url)),
+            AgentAdapter::Codex => {
                 std::fs::write(home.join("config.toml"), codex_config(&url)).unwrap();
                 let home = home.display().to_string();
                 ("CODEX_BIN", None, vec![("CODEX_HOME", home), ("MOCK_KEY", "x".into())])
             }
-            Adapter::Gemini => {
+            AgentAdapter::Gemini => {
                 let settings = r#"{"security": {"auth": {"selectedType": "gemini-api-key"}},
                     "privacy": {"usageStatisticsEnabled": false}}"#;
                 std::fs::write(home.join(".gemini/settings.json"), settings).unwrap();
@@ -40,8 +42,8 @@ impl Client {
                 let more = vec![key, ("GOOGLE_GEMINI_BASE_URL", url)];
                 ("GEMINI_BIN", Some("gemini-2.5-flash"), more)
             }
-            Adapter::Opencode => ("OC_BIN", None, opencode(&url)),
-            Adapter::Command => unreachable!("no client"),
+            AgentAdapter::Opencode => ("OC_BIN", None, opencode(&url)),
+            AgentAdapter::Command => unreachable!("no client"),
         };
         let common = [
             ("PATH", variable("PATH")),
@@ -50,7 +52,7 @@ impl Client {
         ];
         let all = common.into_iter().chain(more);
         Self {
-            agent: Agent {
+            agent: AgentConfig {
                 name: adapter.to_string(),
                 adapter,
                 program: variable(program),
@@ -67,8 +69,8 @@ impl Client {
         format!("client-{}-{}", self.agent.name, std::process::id())
     }
 
-    fn start(&self, prompt: &str, session: Option<&str>) -> Live {
-        let turn = Turn {
+    fn start(&self, prompt: &str, session: Option<&str>) -> AgentProcess {
+        let turn = TurnInput {
             folder: &self.folder.path().join("work"),
             writable: &[],
             prompt,
@@ -80,7 +82,7 @@ impl Client {
         self.agent.start(&turn).unwrap()
     }
 
-    fn run(&self, prompt: &str, session: Option<&str>) -> (Vec<Heard>, Finished) {
+    fn run(&self, prompt: &str, session: Option<&str>) -> (Vec<AgentEvent>, FinishedTurn) {
         let mut live = self.start(prompt, session);
         let mut heard = vec![];
         while !live.is_over() {
@@ -97,10 +99,10 @@ impl Client {
         assert_eq!((first.code, first.message.as_deref()), (Some(0), Some("Finished.")), "{name}");
         assert!(self.folder.path().join("work/made.txt").exists(), "{name} could not work");
         assert_eq!((first.spent.input_tokens, first.spent.output_tokens), (20, 10), "{name}");
-        assert_eq!(heard.iter().filter(|heard| **heard == Heard::Began).count(), 1, "{name}");
-        assert!(heard.iter().any(|heard| matches!(heard, Heard::Does(_))), "{name}");
+        assert_eq!(heard.iter().filter(|heard| **heard == AgentEvent::Began).count(), 1, "{name}");
+        assert!(heard.iter().any(|heard| matches!(heard, AgentEvent::Does(_))), "{name}");
         let session = first.session.unwrap();
-        assert!(heard.contains(&Heard::Session(session.clone())), "{name}");
+        assert!(heard.contains(&AgentEvent::Session(session.clone())), "{name}");
 
         let (heard, second) = self.run("T-TEXT", Some(&session));
         println!("{name}: {heard:?}\n{second:?}");
@@ -120,7 +122,7 @@ impl Client {
         let (heard, gone) = self.run("T-TEXT", Some(session));
         println!("{}: {heard:?}\n{gone:?}", self.agent.name);
         assert!(gone.session_gone && gone.session.is_none(), "{gone:?}");
-        assert!(!heard.contains(&Heard::Began));
+        assert!(!heard.contains(&AgentEvent::Began));
         assert!(gone.problem.is_some() && gone.code != Some(0));
     }
 
@@ -128,14 +130,14 @@ impl Client {
         let (heard, limited) = self.run("T-429", None);
         println!("{}: {heard:?}\n{limited:?}", self.agent.name);
         assert!(limited.limited.is_some() && limited.message.is_none(), "{limited:?}");
-        assert!(heard.iter().any(|heard| matches!(heard, Heard::Limited(_))));
+        assert!(heard.iter().any(|heard| matches!(heard, AgentEvent::Limited(_))));
     }
 
     fn check_stopped(&self) {
         let mut live = self.start("T-SLOW", None);
         let started = Instant::now();
-        let sleeps = |live: &Live| {
-            process::marked(&self.mark()).iter().any(|pid| {
+        let sleeps = |live: &AgentProcess| {
+            process_tree::marked(&self.mark()).iter().any(|pid| {
                 *pid != live.pid()
                     && std::fs::read_to_string(format!("/proc/{pid}/comm"))
                         .is_ok_and(|c| c.trim() == "sleep")
@@ -150,7 +152,7 @@ impl Client {
         let took = asked.elapsed();
         let finished = live.finish();
         println!("{} stopped within {took:?}: {finished:?}", self.agent.name);
-        assert_eq!(process::marked(&self.mark()), Vec::<u32>::new());
+        assert_eq!(process_tree::marked(&self.mark()), Vec::<u32>::new());
         assert!(finished.session.is_some());
     }
 }
@@ -197,7 +199,7 @@ const NOBODY: &str = "11111111-2222-3333-4444-555555555555";
 #[test]
 #[ignore = "needs Claude Code and a scripted model"]
 fn claude_code_works() {
-    let client = Client::new(Adapter::ClaudeCode);
+    let client = Client::new(AgentAdapter::ClaudeCode);
     client.check();
     client.check_gone(NOBODY);
     client.check_limited();
@@ -207,7 +209,7 @@ fn claude_code_works() {
 #[test]
 #[ignore = "needs Codex and a scripted model"]
 fn codex_works() {
-    let client = Client::new(Adapter::Codex);
+    let client = Client::new(AgentAdapter::Codex);
     client.check();
     client.check_gone(NOBODY);
     client.check_limited();
@@ -218,7 +220,7 @@ fn codex_works() {
 #[test]
 #[ignore = "needs Gemini CLI and a scripted model"]
 fn gemini_works() {
-    let client = Client::new(Adapter::Gemini);
+    let client = Client::new(AgentAdapter::Gemini);
     client.check();
     client.check_gone(NOBODY);
     client.check_stopped();
@@ -228,7 +230,7 @@ fn gemini_works() {
 #[test]
 #[ignore = "needs opencode and a scripted model"]
 fn opencode_works() {
-    let client = Client::new(Adapter::Opencode);
+    let client = Client::new(AgentAdapter::Opencode);
     client.check();
     client.check_gone("ses_0000000000000000000000000");
     client.check_stopped();

@@ -1,6 +1,9 @@
 //! Real processes: nothing they do blocks us, costs us without bounds, or outlives its turn.
 
-use sayso_agents::{Adapter, Agent, Finished, Heard, Live, StartError, Turn, process};
+use sayso_agents::{
+    AgentAdapter, AgentConfig, AgentEvent, AgentProcess, FinishedTurn, StartError, TurnInput,
+    process_tree,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -20,18 +23,18 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    fn start(&self, script: &str, prompt: &str) -> Live {
+    fn start(&self, script: &str, prompt: &str) -> AgentProcess {
         self.try_start(&shell(script), prompt, None).unwrap()
     }
 
     fn try_start(
         &self,
-        agent: &Agent,
+        agent: &AgentConfig,
         prompt: &str,
         session: Option<&str>,
-    ) -> Result<Live, StartError> {
+    ) -> Result<AgentProcess, StartError> {
         let variables = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
-        agent.start(&Turn {
+        agent.start(&TurnInput {
             folder: self.folder.path(),
             writable: &[],
             prompt,
@@ -42,7 +45,7 @@ impl Stage {
         })
     }
 
-    fn run(&self, script: &str, prompt: &str) -> Finished {
+    fn run(&self, script: &str, prompt: &str) -> FinishedTurn {
         self.start(script, prompt).finish()
     }
 
@@ -52,7 +55,7 @@ impl Stage {
     }
 
     fn check_gone(&self, pids: &[u32]) {
-        assert_eq!(process::marked(&self.mark), Vec::<u32>::new());
+        assert_eq!(process_tree::marked(&self.mark), Vec::<u32>::new());
         for pid in pids {
             assert!(!is_alive(*pid), "process {pid} is still there");
         }
@@ -67,10 +70,10 @@ impl Stage {
     }
 }
 
-fn shell(script: &str) -> Agent {
-    Agent {
+fn shell(script: &str) -> AgentConfig {
+    AgentConfig {
         name: "shell".into(),
-        adapter: Adapter::Command,
+        adapter: AgentAdapter::Command,
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         resume_args: vec![],
@@ -104,8 +107,8 @@ fn a_turn_is_heard_and_finished() {
     while !live.is_over() {
         heard.extend(live.next(Duration::from_secs(5)));
     }
-    assert_eq!(heard.first(), Some(&Heard::Began));
-    assert!(heard.contains(&Heard::Says("the prompt".into())), "{heard:?}");
+    assert_eq!(heard.first(), Some(&AgentEvent::Began));
+    assert!(heard.contains(&AgentEvent::Says("the prompt".into())), "{heard:?}");
     let finished = live.finish();
     assert_eq!((finished.code, finished.signal), (Some(3), None));
     assert_eq!(finished.problem.as_deref(), Some("oops"));
@@ -135,7 +138,7 @@ fn the_whole_tree_is_gone_after_a_stop() {
     let names = ["plain", "session", "orphan", "stubborn", "unmarked", "leader"];
     let pids = names.map(|name| stage.pid_in(name));
     assert!(pids.iter().all(|pid| is_alive(*pid)));
-    assert!(process::marked(&stage.mark).len() >= 5);
+    assert!(process_tree::marked(&stage.mark).len() >= 5);
     let started = Instant::now();
     live.stop(Duration::from_millis(300));
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
@@ -202,12 +205,12 @@ fn a_tree_without_a_worker_is_found_by_its_mark() {
         .spawn()
         .unwrap();
     let pid = stage.pid_in("lost");
-    assert!(process::marked(&stage.mark).contains(&pid));
-    assert_eq!(process::marked(&format!("{}-other", stage.mark)), Vec::<u32>::new());
-    assert!(process::end_marked(&stage.mark, Duration::from_millis(200)) >= 1);
+    assert!(process_tree::marked(&stage.mark).contains(&pid));
+    assert_eq!(process_tree::marked(&format!("{}-other", stage.mark)), Vec::<u32>::new());
+    assert!(process_tree::end_marked(&stage.mark, Duration::from_millis(200)) >= 1);
     lost.wait().unwrap();
     stage.check_gone(&[pid]);
-    assert_eq!(process::end_marked(&stage.mark, Duration::from_secs(5)), 0);
+    assert_eq!(process_tree::end_marked(&stage.mark, Duration::from_secs(5)), 0);
 }
 
 #[test]
@@ -275,8 +278,8 @@ fn nobody_has_to_listen() {
         heard.extend(live.next(Duration::from_secs(5)));
     }
     assert!(heard.len() < 2_000, "{}", heard.len());
-    assert_eq!(heard.first(), Some(&Heard::Began));
-    assert!(matches!(heard.last(), Some(Heard::Spent(_))), "{:?}", heard.last());
+    assert_eq!(heard.first(), Some(&AgentEvent::Began));
+    assert!(matches!(heard.last(), Some(AgentEvent::Spent(_))), "{:?}", heard.last());
     assert!(live.finish().message.unwrap().contains("\n5000"));
 }
 
@@ -308,7 +311,7 @@ fn a_limit_on_stderr_is_recognised_when_it_ended_the_turn() {
 #[test]
 fn what_cannot_be_started_says_why() {
     let stage = Stage::new("missing");
-    let missing = Agent { program: "no-such-agent".into(), ..shell("") };
+    let missing = AgentConfig { program: "no-such-agent".into(), ..shell("") };
     let error = stage.try_start(&missing, "", None).unwrap_err();
     assert!(matches!(&error, StartError::NotInstalled { program } if program == "no-such-agent"));
     assert!(error.to_string().contains("install it"), "{error}");
@@ -319,10 +322,10 @@ fn what_cannot_be_started_says_why() {
     let text = stage.path("text");
     std::fs::write(&text, "no program").unwrap();
     let program = text.display().to_string();
-    let error = stage.try_start(&Agent { program, ..shell("") }, "", None).unwrap_err();
+    let error = stage.try_start(&AgentConfig { program, ..shell("") }, "", None).unwrap_err();
     assert!(matches!(error, StartError::Refused { .. }), "{error}");
 
-    let turn = Turn {
+    let turn = TurnInput {
         folder: Path::new("/no/such/folder"),
         writable: &[],
         prompt: "",
@@ -332,6 +335,6 @@ fn what_cannot_be_started_says_why() {
         mark: "none",
     };
     assert!(matches!(shell("").start(&turn), Err(StartError::NoFolder { .. })));
-    let turn = Turn { folder: stage.folder.path(), log: Path::new("/proc/log"), ..turn };
+    let turn = TurnInput { folder: stage.folder.path(), log: Path::new("/proc/log"), ..turn };
     assert!(matches!(shell("").start(&turn), Err(StartError::Log { .. })));
 }

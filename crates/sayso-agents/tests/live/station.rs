@@ -2,7 +2,8 @@
 //! starts them, and ended with everything they started.
 
 use sayso_agents::{
-    Backend, NudgeOutcome, PromptKind, Station, StationError, Stations, Where, process, station,
+    AgentSessions, NudgeOutcome, PromptKind, SessionBackend, SessionError, SessionLocation,
+    SessionSpec, process_tree, session,
 };
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -35,21 +36,21 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    fn stations(&self) -> Stations {
+    fn stations(&self) -> AgentSessions {
         stations_in(self.folder.path())
     }
 
-    fn spawn(&self, backend: Backend, script: &str) -> Where {
+    fn spawn(&self, backend: SessionBackend, script: &str) -> SessionLocation {
         spawn(self.folder.path(), backend, &self.mark, script).unwrap()
     }
 
-    fn is_alive(&self, place: &Where) -> bool {
+    fn is_alive(&self, place: &SessionLocation) -> bool {
         self.stations().is_alive(place).unwrap()
     }
 
     fn stop(&self, grace: Duration) {
         self.stations().stop(&self.mark, grace).unwrap();
-        assert_eq!(process::marked(&self.mark), Vec::<u32>::new());
+        assert_eq!(process_tree::marked(&self.mark), Vec::<u32>::new());
     }
 
     /// What an agent has written into a file of its folder, as soon as it ends with a line.
@@ -64,7 +65,7 @@ impl Stage {
     }
 
     fn log(&self) -> String {
-        station::tail(&self.path("agent.log"), 1_000_000).unwrap()
+        session::tail(&self.path("agent.log"), 1_000_000).unwrap()
     }
 
     fn wait_for_log(&self, what: &str) {
@@ -72,15 +73,20 @@ impl Stage {
     }
 }
 
-fn stations_in(folder: &Path) -> Stations {
-    Stations::new(&folder.join("stations"), &std::env::var("PATH").unwrap())
+fn stations_in(folder: &Path) -> AgentSessions {
+    AgentSessions::new(&folder.join("stations"), &std::env::var("PATH").unwrap())
 }
 
-fn spawn(folder: &Path, backend: Backend, mark: &str, script: &str) -> Result<Where, StationError> {
+fn spawn(
+    folder: &Path,
+    backend: SessionBackend,
+    mark: &str,
+    script: &str,
+) -> Result<SessionLocation, SessionError> {
     let (args, variables) = (["-c".to_owned(), script.to_owned()], variables());
     stations_in(folder).spawn(
         backend,
-        &Station {
+        &SessionSpec {
             name: "painter",
             program: "sh",
             args: &args,
@@ -115,12 +121,12 @@ const STAYS: &str = "echo $$ >>starts; while :; do sleep 0.1; done";
 
 #[test]
 fn an_agent_runs_until_it_is_stopped() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("life");
         let place = stage.spawn(backend, "env; pwd; echo oops >&2; echo $$ >pid; exec sleep 300");
         let pid = stage.pid("pid");
         assert!(stage.is_alive(&place) && is_alive(pid), "{backend}");
-        assert_eq!(process::marked(&stage.mark), [pid], "{backend}");
+        assert_eq!(process_tree::marked(&stage.mark), [pid], "{backend}");
         stage.wait_for_log("oops");
         let log = stage.log();
         assert!(log.contains(&format!("SAYSO_RUN={}", stage.mark)), "{backend}: {log}");
@@ -130,7 +136,7 @@ fn an_agent_runs_until_it_is_stopped() {
         assert!(log.contains(&folder.display().to_string()), "{backend}: {log}");
 
         let remembered = serde_json::to_string(&place).unwrap();
-        assert_eq!(serde_json::from_str::<Where>(&remembered).unwrap(), place);
+        assert_eq!(serde_json::from_str::<SessionLocation>(&remembered).unwrap(), place);
         assert!(remembered.contains(&format!("\"backend\":\"{backend}\"")), "{remembered}");
 
         stage.stop(Duration::from_secs(5));
@@ -143,11 +149,11 @@ fn an_agent_runs_until_it_is_stopped() {
 
 #[test]
 fn a_mark_has_one_agent_however_often_it_is_started() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("twice");
         let first = stage.spawn(backend, STAYS);
         stage.text("starts");
-        for again in Backend::ALL {
+        for again in SessionBackend::ALL {
             assert_eq!(stage.spawn(again, STAYS), first, "{backend}, then {again}");
         }
         std::thread::sleep(Duration::from_millis(300));
@@ -167,9 +173,9 @@ fn a_mark_has_one_agent_however_often_it_is_started() {
 
 #[test]
 fn twenty_at_once_start_one() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("crowd");
-        let places: Vec<Where> = std::thread::scope(|scope| {
+        let places: Vec<SessionLocation> = std::thread::scope(|scope| {
             let starts: Vec<_> =
                 (0..20).map(|_| scope.spawn(|| stage.spawn(backend, STAYS))).collect();
             starts.into_iter().map(|start| start.join().unwrap()).collect()
@@ -182,7 +188,7 @@ fn twenty_at_once_start_one() {
 }
 
 /// Starts an agent in another process, which then stays.
-fn starter(stage: &Stage, backend: Backend) -> Child {
+fn starter(stage: &Stage, backend: SessionBackend) -> Child {
     let place = format!("{backend}\n{}\n{}", stage.mark, stage.folder.path().display());
     Command::new(std::env::current_exe().unwrap())
         .args([STARTER, "--exact", "--ignored", "--nocapture"])
@@ -207,7 +213,7 @@ fn plays_a_starter() {
 
 #[test]
 fn an_agent_outlives_who_started_it() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("orphan");
         let mut child = starter(&stage, backend);
         stage.text("started");
@@ -229,7 +235,7 @@ fn an_agent_outlives_who_started_it() {
 fn a_starter_killed_at_any_moment_leaves_one_agent() {
     let mut in_the_middle = 0;
     for round in 0..24u64 {
-        let backend = Backend::ALL[usize::from(round % 2 == 1)];
+        let backend = SessionBackend::ALL[usize::from(round % 2 == 1)];
         let stage = Stage::new(&format!("killed-{round}"));
         let mut child = starter(&stage, backend);
         until("it begins", || stage.path("stations").exists());
@@ -260,7 +266,7 @@ fn a_stop_ends_the_whole_tree() {
         trap '' TERM HUP
         echo $$ >leader
         while :; do sleep 0.1; done";
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("tree");
         stage.spawn(backend, script);
         let names = ["plain", "session", "orphan", "stubborn", "unmarked", "leader"];
@@ -277,7 +283,7 @@ fn a_stop_ends_the_whole_tree() {
 
 #[test]
 fn a_stop_is_polite_first() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("polite");
         let script = "trap 'echo TERM >>heard; sleep 0.3; echo bye >>heard; exit' TERM
             echo >ready; while :; do sleep 0.05; done";
@@ -290,7 +296,7 @@ fn a_stop_is_polite_first() {
 
 #[test]
 fn a_log_stays_bounded_and_ends_with_the_end() {
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new("spam");
         let place = stage.spawn(
             backend,
@@ -305,7 +311,7 @@ fn a_log_stays_bounded_and_ends_with_the_end() {
         assert!(stage.is_alive(&place), "{backend}");
         let mode = std::os::unix::fs::PermissionsExt::mode(&log.metadata().unwrap().permissions());
         assert_eq!(mode & 0o777, 0o600, "{backend}");
-        assert_eq!(station::tail(&log, 20).unwrap().trim_end(), "the end", "{backend}");
+        assert_eq!(session::tail(&log, 20).unwrap().trim_end(), "the end", "{backend}");
     }
 }
 
@@ -319,8 +325,8 @@ fn a_log_that_is_taken_away_stops_nobody() {
     let place = stage
         .stations()
         .spawn(
-            Backend::Process,
-            &Station {
+            SessionBackend::Process,
+            &SessionSpec {
                 name: "ticker",
                 program: "sh",
                 args: &args,
@@ -331,7 +337,7 @@ fn a_log_that_is_taken_away_stops_nobody() {
             },
         )
         .unwrap();
-    until("it writes", || station::tail(&folder.join("a.log"), 100).unwrap().contains("tick"));
+    until("it writes", || session::tail(&folder.join("a.log"), 100).unwrap().contains("tick"));
     std::fs::remove_dir_all(&folder).unwrap();
     std::fs::write(stage.path("gone"), "").unwrap();
     stage.text("more");
@@ -344,7 +350,7 @@ const READS: &str =
     "while :; do printf '> '; read -r line || exit; printf '%s\\n' \"$line\" >>heard; done";
 
 /// Nudges an agent whose prompt is `> `, with nothing that holds it back.
-fn nudge(stage: &Stage, place: &Where, text: &str) -> NudgeOutcome {
+fn nudge(stage: &Stage, place: &SessionLocation, text: &str) -> NudgeOutcome {
     stage.stations().nudge(place, &PromptKind::Prompt("> ".into()), text, &mut || None).unwrap()
 }
 
@@ -356,15 +362,15 @@ fn held(outcome: &NudgeOutcome, reason: &str) {
 }
 
 /// Presses keys at the terminal of an agent.
-fn press(place: &Where, keys: &[&str]) {
-    let Where::Tmux { socket, .. } = place else { panic!("{place:?}") };
+fn press(place: &SessionLocation, keys: &[&str]) {
+    let SessionLocation::Tmux { socket, .. } = place else { panic!("{place:?}") };
     let mut tmux = Command::new("tmux");
     tmux.arg("-S").arg(socket).args(["send-keys", "-t", "%0"]).args(keys);
     assert!(tmux.status().unwrap().success());
 }
 
 impl Stage {
-    fn shows(&self, place: &Where, what: &str) {
+    fn shows(&self, place: &SessionLocation, what: &str) {
         let screen = || self.stations().capture(place).unwrap();
         until(&format!("{what:?} is on the screen"), || screen().contains(what));
     }
@@ -377,7 +383,7 @@ impl Stage {
 #[test]
 fn a_nudge_reaches_the_program_as_it_was_written() {
     let stage = Stage::new("nudge");
-    let place = stage.spawn(Backend::Tmux, READS);
+    let place = stage.spawn(SessionBackend::Tmux, READS);
     stage.shows(&place, ">");
     for (text, heard) in [
         ("There is an answer to g7k2.", "There is an answer to g7k2."),
@@ -405,13 +411,13 @@ fn a_nudge_reaches_the_program_as_it_was_written() {
     assert!(stage.is_alive(&place) && !stage.path("x").exists());
 
     let plain = Stage::new("no-screen");
-    let place = plain.spawn(Backend::Process, STAYS);
+    let place = plain.spawn(SessionBackend::Process, STAYS);
     assert_eq!(place.attach(), None);
     for error in [
         plain.stations().nudge(&place, &prompt, "hello", &mut || None).unwrap_err(),
         plain.stations().capture(&place).unwrap_err(),
     ] {
-        assert!(matches!(error, StationError::NoScreen), "{error}");
+        assert!(matches!(error, SessionError::NoScreen), "{error}");
     }
 }
 
@@ -429,7 +435,7 @@ fn a_line_is_entered_at_an_empty_prompt_alone() {
         (hidden, ">", "does not show an empty prompt"),
     ] {
         let stage = Stage::new("menu");
-        let place = stage.spawn(Backend::Tmux, script);
+        let place = stage.spawn(SessionBackend::Tmux, script);
         stage.shows(&place, shows);
         for _ in 0..3 {
             held(&nudge(&stage, &place, "hello"), reason);
@@ -448,7 +454,7 @@ fn a_line_is_entered_at_an_empty_prompt_alone() {
 #[test]
 fn what_a_person_does_at_the_terminal_is_left_alone() {
     let stage = Stage::new("person");
-    let place = stage.spawn(Backend::Tmux, READS);
+    let place = stage.spawn(SessionBackend::Tmux, READS);
     stage.shows(&place, ">");
     press(&place, &["-l", "half a li"]);
     stage.shows(&place, "half a li");
@@ -457,7 +463,7 @@ fn what_a_person_does_at_the_terminal_is_left_alone() {
     press(&place, &["Enter"]);
     until("it has heard it", || stage.heard() == "half a line\n");
     // A person who scrolls has the keys.
-    let Where::Tmux { socket, .. } = &place else { panic!() };
+    let SessionLocation::Tmux { socket, .. } = &place else { panic!() };
     let copy = |words: &[&str]| {
         assert!(Command::new("tmux").arg("-S").arg(socket).args(words).status().unwrap().success());
     };
@@ -494,7 +500,7 @@ fn a_menu_that_comes_in_between_is_not_entered() {
         printf '\\033[2J\\033[HMay it run?\\n> 1. Yes\\n  2. No\\n'
         read -r key; echo ran >>heard; sleep 300";
     let stage = Stage::new("between");
-    let place = stage.spawn(Backend::Tmux, script);
+    let place = stage.spawn(SessionBackend::Tmux, script);
     stage.shows(&place, ">");
     held(&nudge(&stage, &place, "hello"), "does not hold it alone");
     stage.shows(&place, "1. Yes");
@@ -509,7 +515,7 @@ fn a_menu_that_comes_in_between_is_not_entered() {
 #[test]
 fn a_line_that_may_not_be_entered_waits_at_the_prompt() {
     let stage = Stage::new("gate");
-    let place = stage.spawn(Backend::Tmux, READS);
+    let place = stage.spawn(SessionBackend::Tmux, READS);
     stage.shows(&place, ">");
     let (stations, prompt) = (stage.stations(), PromptKind::Prompt("> ".into()));
     let mut gate = || Some("a gate is open".to_owned());
@@ -531,7 +537,7 @@ fn a_line_that_may_not_be_entered_waits_at_the_prompt() {
 #[test]
 fn people_can_attach() {
     let stage = Stage::new("attach");
-    let place = stage.spawn(Backend::Tmux, "echo look at me; exec sleep 300");
+    let place = stage.spawn(SessionBackend::Tmux, "echo look at me; exec sleep 300");
     stage.wait_for_log("look at me");
     let words = place.attach().unwrap();
     assert_eq!(words.first().map(String::as_str), Some("tmux"));
@@ -544,7 +550,7 @@ fn people_can_attach() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let Where::Tmux { socket, session } = &place else { panic!("{place:?}") };
+    let SessionLocation::Tmux { socket, session } = &place else { panic!("{place:?}") };
     assert_eq!(session, "painter");
     let clients = || {
         let list = Command::new("tmux").arg("-S").arg(socket).arg("list-clients").output().unwrap();
@@ -573,12 +579,12 @@ fn odd_names_are_taken_as_they_are() {
     .map(Into::into)
     .into();
     let variables = variables();
-    for backend in Backend::ALL {
+    for backend in SessionBackend::ALL {
         let stage = Stage::new(&format!("odd {odd}"));
         let folder = stage.path(odd);
         std::fs::create_dir(&folder).unwrap();
         let log = folder.join(format!("{odd}.log"));
-        let station = Station {
+        let station = SessionSpec {
             name: odd,
             program: "sh",
             args: &args,
@@ -592,7 +598,7 @@ fn odd_names_are_taken_as_they_are() {
         assert_eq!(Path::new(written.trim_end()), folder.canonicalize().unwrap(), "{backend}");
         let expected = format!("<a;>\n<;>\n<\\;>\n<>\n<{odd}>\n");
         assert_eq!(stage.text(&format!("{odd}/args")), expected, "{backend}");
-        assert!(!process::marked(&stage.mark).is_empty(), "{backend}");
+        assert!(!process_tree::marked(&stage.mark).is_empty(), "{backend}");
         assert_eq!(stage.stations().spawn(backend, &station).unwrap(), place);
         assert!(log.exists(), "{backend}");
         let names: HashSet<_> = std::fs::read_dir(&folder)
@@ -613,7 +619,7 @@ fn what_cannot_be_started_says_why() {
     let text = stage.path("text");
     std::fs::write(&text, "no program").unwrap();
     let text = text.display().to_string();
-    let station = Station {
+    let station = SessionSpec {
         name: "nobody",
         program: "sleep",
         args: &args,
@@ -630,47 +636,60 @@ fn what_cannot_be_started_says_why() {
         (
             &home,
             &*path,
-            Backend::Process,
-            Station { program: "no-such", ..station },
+            SessionBackend::Process,
+            SessionSpec { program: "no-such", ..station },
             "no-such is not installed",
         ),
         (
             &home,
             &path,
-            Backend::Tmux,
-            Station { program: "./no-such", ..station },
+            SessionBackend::Tmux,
+            SessionSpec { program: "./no-such", ..station },
             "is not installed",
         ),
-        (&home, &path, Backend::Tmux, Station { program: "", ..station }, "is not installed"),
-        (&home, &path, Backend::Process, Station { program: &text, ..station }, "chmod +x"),
         (
             &home,
             &path,
-            Backend::Process,
-            Station { folder: nowhere, ..station },
+            SessionBackend::Tmux,
+            SessionSpec { program: "", ..station },
+            "is not installed",
+        ),
+        (
+            &home,
+            &path,
+            SessionBackend::Process,
+            SessionSpec { program: &text, ..station },
+            "chmod +x",
+        ),
+        (
+            &home,
+            &path,
+            SessionBackend::Process,
+            SessionSpec { folder: nowhere, ..station },
             "/no/such/folder is not there",
         ),
         (
             &home,
             &path,
-            Backend::Process,
-            Station { log: Path::new("/proc/log"), ..station },
+            SessionBackend::Process,
+            SessionSpec { log: Path::new("/proc/log"), ..station },
             "cannot write the log /proc/log",
         ),
-        (&home, "/no/such", Backend::Tmux, station, "apt-get install tmux"),
-        (&deep, &path, Backend::Tmux, station, "too long"),
+        (&home, "/no/such", SessionBackend::Tmux, station, "apt-get install tmux"),
+        (&deep, &path, SessionBackend::Tmux, station, "too long"),
         (
             &PathBuf::from("/proc/stations"),
             &path,
-            Backend::Process,
+            SessionBackend::Process,
             station,
             "cannot keep agents in /proc/stations",
         ),
     ] {
-        let error = Stations::new(home, path).spawn(backend, &station).unwrap_err().to_string();
+        let error =
+            AgentSessions::new(home, path).spawn(backend, &station).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    assert_eq!(process::marked(&stage.mark), Vec::<u32>::new());
-    let error = "screen".parse::<Backend>().unwrap_err().to_string();
+    assert_eq!(process_tree::marked(&stage.mark), Vec::<u32>::new());
+    let error = "screen".parse::<SessionBackend>().unwrap_err().to_string();
     assert!(error.contains("use process or tmux"), "{error}");
 }

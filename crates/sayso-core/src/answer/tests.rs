@@ -3,9 +3,9 @@
 use super::*;
 use serde_json::json;
 
-fn choice(multi: bool, other: bool) -> Shape {
-    let option = |name: &str| Choice::named(name);
-    Shape::Choice { options: vec![option("red"), option("blue")], multi, other }
+fn choice(multi: bool, other: bool) -> AnswerShape {
+    let option = |name: &str| ChoiceOption::named(name);
+    AnswerShape::Choice { options: vec![option("red"), option("blue")], multi, other }
 }
 
 fn picks(names: &[&str], other: Option<&str>) -> Answer {
@@ -14,97 +14,112 @@ fn picks(names: &[&str], other: Option<&str>) -> Answer {
 
 #[test]
 fn what_fits_what() {
-    let form = Shape::Form {
+    let form = AnswerShape::Form {
         schema: json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}),
     };
-    let table: Vec<(Kind, Shape, Answer, Option<Code>)> = vec![
-        (Kind::Approval, Shape::Verdict, Answer::approved(), None),
-        (Kind::Approval, Shape::Verdict, Answer::rejected(None), None),
-        (Kind::Escalation, Shape::Verdict, Answer::text("go left"), None),
-        (Kind::Work, Shape::Verdict, Answer::text("it is done"), None),
-        (Kind::Approval, Shape::Verdict, Answer::text("not yet"), Some(Code::WrongAnswer)),
-        (Kind::Checkpoint, Shape::Verdict, Answer::text("no"), Some(Code::WrongAnswer)),
-        (Kind::Approval, Shape::Verdict, picks(&["red"], None), Some(Code::WrongAnswer)),
-        (Kind::Work, Shape::Verdict, Answer::rejected(None), Some(Code::ReasonMissing)),
-        (Kind::Work, Shape::Verdict, Answer::rejected(Some(" ".into())), Some(Code::ReasonMissing)),
-        (Kind::Work, Shape::Verdict, Answer::rejected(Some("no access".into())), None),
-        (Kind::Input, Shape::Text, Answer::text("JWT"), None),
-        (Kind::Input, Shape::Text, Answer::text("  \n"), Some(Code::EmptyAnswer)),
-        (Kind::Input, Shape::Text, Answer::approved(), Some(Code::EmptyAnswer)),
-        (Kind::Input, Shape::Text, Answer::rejected(None), None),
-        (Kind::Input, Shape::Text, picks(&["red"], None), Some(Code::WrongAnswer)),
-        (Kind::Decision, choice(false, false), picks(&["red"], None), None),
-        (Kind::Decision, choice(false, false), picks(&["Red"], None), Some(Code::UnknownOption)),
+    let table: Vec<(GateKind, AnswerShape, Answer, Option<Code>)> = vec![
+        (GateKind::Approval, AnswerShape::Verdict, Answer::approved(), None),
+        (GateKind::Approval, AnswerShape::Verdict, Answer::rejected(None), None),
+        (GateKind::Escalation, AnswerShape::Verdict, Answer::text("go left"), None),
+        (GateKind::Work, AnswerShape::Verdict, Answer::text("it is done"), None),
         (
-            Kind::Decision,
+            GateKind::Approval,
+            AnswerShape::Verdict,
+            Answer::text("not yet"),
+            Some(Code::WrongAnswer),
+        ),
+        (GateKind::Checkpoint, AnswerShape::Verdict, Answer::text("no"), Some(Code::WrongAnswer)),
+        (GateKind::Approval, AnswerShape::Verdict, picks(&["red"], None), Some(Code::WrongAnswer)),
+        (GateKind::Work, AnswerShape::Verdict, Answer::rejected(None), Some(Code::ReasonMissing)),
+        (
+            GateKind::Work,
+            AnswerShape::Verdict,
+            Answer::rejected(Some(" ".into())),
+            Some(Code::ReasonMissing),
+        ),
+        (GateKind::Work, AnswerShape::Verdict, Answer::rejected(Some("no access".into())), None),
+        (GateKind::Input, AnswerShape::Text, Answer::text("JWT"), None),
+        (GateKind::Input, AnswerShape::Text, Answer::text("  \n"), Some(Code::EmptyAnswer)),
+        (GateKind::Input, AnswerShape::Text, Answer::approved(), Some(Code::EmptyAnswer)),
+        (GateKind::Input, AnswerShape::Text, Answer::rejected(None), None),
+        (GateKind::Input, AnswerShape::Text, picks(&["red"], None), Some(Code::WrongAnswer)),
+        (GateKind::Decision, choice(false, false), picks(&["red"], None), None),
+        (
+            GateKind::Decision,
+            choice(false, false),
+            picks(&["Red"], None),
+            Some(Code::UnknownOption),
+        ),
+        (
+            GateKind::Decision,
             choice(false, false),
             picks(&["red", "blue"], None),
             Some(Code::WrongAnswer),
         ),
-        (Kind::Decision, choice(true, false), picks(&["red", "blue"], None), None),
+        (GateKind::Decision, choice(true, false), picks(&["red", "blue"], None), None),
         (
-            Kind::Decision,
+            GateKind::Decision,
             choice(true, false),
             picks(&["red", "red"], None),
             Some(Code::WrongAnswer),
         ),
-        (Kind::Decision, choice(true, false), picks(&[], None), Some(Code::EmptyAnswer)),
+        (GateKind::Decision, choice(true, false), picks(&[], None), Some(Code::EmptyAnswer)),
         (
-            Kind::Decision,
+            GateKind::Decision,
             choice(false, false),
             picks(&[], Some("green")),
             Some(Code::UnknownOption),
         ),
-        (Kind::Decision, choice(false, true), picks(&[], Some("green")), None),
-        (Kind::Decision, choice(false, true), picks(&[], Some(" ")), Some(Code::EmptyAnswer)),
+        (GateKind::Decision, choice(false, true), picks(&[], Some("green")), None),
+        (GateKind::Decision, choice(false, true), picks(&[], Some(" ")), Some(Code::EmptyAnswer)),
         (
-            Kind::Decision,
+            GateKind::Decision,
             choice(false, true),
             picks(&["red"], Some("green")),
             Some(Code::WrongAnswer),
         ),
-        (Kind::Decision, choice(false, false), Answer::text("red"), Some(Code::WrongAnswer)),
+        (GateKind::Decision, choice(false, false), Answer::text("red"), Some(Code::WrongAnswer)),
         (
-            Kind::Tool,
-            Shape::Verdict,
-            Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
+            GateKind::Tool,
+            AnswerShape::Verdict,
+            Answer { content: AnswerContent::Arguments(json!({})), ..Answer::approved() },
             None,
         ),
         (
-            Kind::Tool,
-            Shape::Verdict,
-            Answer { content: Content::Arguments(json!(["ls"])), ..Answer::approved() },
+            GateKind::Tool,
+            AnswerShape::Verdict,
+            Answer { content: AnswerContent::Arguments(json!(["ls"])), ..Answer::approved() },
             Some(Code::WrongAnswer),
         ),
         (
-            Kind::Review,
-            Shape::Verdict,
-            Answer { content: Content::Arguments(json!({})), ..Answer::approved() },
+            GateKind::Review,
+            AnswerShape::Verdict,
+            Answer { content: AnswerContent::Arguments(json!({})), ..Answer::approved() },
             Some(Code::WrongAnswer),
         ),
-        (Kind::Input, form.clone(), Answer::form(json!({"n": 1})), None),
-        (Kind::Input, form, Answer::form(json!({"n": "1"})), Some(Code::InvalidForm)),
+        (GateKind::Input, form.clone(), Answer::form(json!({"n": 1})), None),
+        (GateKind::Input, form, Answer::form(json!({"n": "1"})), Some(Code::InvalidForm)),
         (
-            Kind::Decision,
+            GateKind::Decision,
             choice(false, false),
             Answer { verdict: Verdict::Rejected, ..picks(&["red"], None) },
             Some(Code::WrongAnswer),
         ),
         (
-            Kind::Approval,
-            Shape::Verdict,
+            GateKind::Approval,
+            AnswerShape::Verdict,
             Answer::rejected(Some("x".repeat(ANSWER_BYTES_MAX))),
             None,
         ),
         (
-            Kind::Approval,
-            Shape::Verdict,
+            GateKind::Approval,
+            AnswerShape::Verdict,
             Answer::rejected(Some("x".repeat(ANSWER_BYTES_MAX + 1))),
             Some(Code::TooLarge),
         ),
         (
-            Kind::Input,
-            Shape::Text,
+            GateKind::Input,
+            AnswerShape::Text,
             Answer::text("x".repeat(ANSWER_BYTES_MAX + 1)),
             Some(Code::TooLarge),
         ),
@@ -117,18 +132,21 @@ fn what_fits_what() {
 
 #[test]
 fn what_cannot_be_asked() {
-    let option = |name: &str| Choice::named(name);
-    let of = |options| Shape::Choice { options, multi: false, other: false };
-    let code = |shape: Shape| shape.check().err().map(|r| r.code);
+    let option = |name: &str| ChoiceOption::named(name);
+    let of = |options| AnswerShape::Choice { options, multi: false, other: false };
+    let code = |shape: AnswerShape| shape.check().err().map(|r| r.code);
     assert_eq!(code(of(vec![])), Some(Code::BadValue));
     assert_eq!(code(of(vec![option("a"), option("a")])), Some(Code::BadValue));
     assert_eq!(code(of(vec![option("ship"), option("ship ")])), Some(Code::BadValue));
     assert_eq!(code(of(vec![option(" ")])), Some(Code::BadValue));
     let many = (0..=OPTIONS_MAX).map(|n| option(&n.to_string())).collect();
     assert_eq!(code(of(many)), Some(Code::TooLarge));
-    assert_eq!(code(Shape::Form { schema: json!({"type": "nonsense"}) }), Some(Code::InvalidForm));
+    assert_eq!(
+        code(AnswerShape::Form { schema: json!({"type": "nonsense"}) }),
+        Some(Code::InvalidForm)
+    );
     let remote = json!({"$ref": "http://127.0.0.1:1/schema.json"});
-    assert_eq!(code(Shape::Form { schema: remote }), Some(Code::InvalidForm));
+    assert_eq!(code(AnswerShape::Form { schema: remote }), Some(Code::InvalidForm));
 }
 
 #[test]
@@ -138,8 +156,8 @@ fn what_does_not_fit_is_told_where_it_stands() {
         "proxy": {"type": "object", "required": ["host"]},
         "tags": {"type": "array", "items": {"type": "string"}}}});
     let form = json!({"port": "x", "proxy": {}, "tags": ["a", 1]});
-    let answer = Answer { content: Content::Form(form), ..Answer::approved() };
-    let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+    let answer = Answer { content: AnswerContent::Form(form), ..Answer::approved() };
+    let refused = answer.check(GateKind::Input, &AnswerShape::Form { schema }).err();
     let misfits = refused.map_or_else(Box::default, |refusal| refusal.misfits);
     // The order in which errors are found is up to the library.
     let mut places: Vec<_> = misfits.iter().map(|it| it.at.as_str()).collect();
@@ -150,9 +168,9 @@ fn what_does_not_fit_is_told_where_it_stands() {
 /// Returns the message for a value of this format, or `None` if the value fits.
 fn misfit(format: &str, value: &str) -> Option<String> {
     let schema = json!({"properties": {"x": {"type": "string", "format": format}}});
-    let form = Content::Form(json!({"x": value}));
+    let form = AnswerContent::Form(json!({"x": value}));
     let answer = Answer { content: form, ..Answer::approved() };
-    let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err()?;
+    let refusal = answer.check(GateKind::Input, &AnswerShape::Form { schema }).err()?;
     assert_eq!(refusal.code, Code::InvalidForm);
     assert_eq!(refusal.misfits[0].at, "/x");
     Some(refusal.misfits[0].words.clone())
@@ -189,8 +207,8 @@ fn all_that_does_not_fit_is_told_at_once() {
     let names: Vec<_> = (0..60).map(|n| format!("f{n}")).collect();
     let told = |count: usize| {
         let schema = json!({"type": "object", "required": names[..count]});
-        let answer = Answer { content: Content::Form(json!({})), ..Answer::approved() };
-        let refusal = answer.check(Kind::Input, &Shape::Form { schema }).err();
+        let answer = Answer { content: AnswerContent::Form(json!({})), ..Answer::approved() };
+        let refusal = answer.check(GateKind::Input, &AnswerShape::Form { schema }).err();
         refusal.map_or(0, |refusal| refusal.misfits.len())
     };
     assert_eq!((told(1), told(12), told(60)), (1, 12, MISFITS_MAX));
@@ -202,8 +220,8 @@ fn everything_that_does_not_fit_is_told_and_a_few_in_words() {
         (0..12).map(|at| (format!("f{at}"), json!({"type": "integer"}))).collect();
     let form: serde_json::Map<_, _> = (0..12).map(|at| (format!("f{at}"), json!("x"))).collect();
     let schema = json!({"type": "object", "properties": properties});
-    let answer = Answer { content: Content::Form(form.into()), ..Answer::approved() };
-    let refused = answer.check(Kind::Input, &Shape::Form { schema }).err();
+    let answer = Answer { content: AnswerContent::Form(form.into()), ..Answer::approved() };
+    let refused = answer.check(GateKind::Input, &AnswerShape::Form { schema }).err();
     let told = refused.map(|it| (it.misfits.len(), it.message.ends_with("; and 7 more")));
     assert_eq!(told, Some((12, true)));
 }
@@ -234,7 +252,7 @@ fn a_form_is_bounded_before_anybody_fills_it() {
         ("too much", json!({"enum": vec!["x"; FORM_NODES_MAX]}), false),
         ("huge pattern", json!({"pattern": "((a{50}){50}){50}"}), false),
     ] {
-        let code = Shape::Form { schema }.check().err().map(|r| r.code);
+        let code = AnswerShape::Form { schema }.check().err().map(|r| r.code);
         assert_eq!(code, (!takes).then_some(Code::InvalidForm), "{name}");
     }
 }
@@ -242,10 +260,13 @@ fn a_form_is_bounded_before_anybody_fills_it() {
 #[test]
 fn a_hostile_pattern_is_answered_in_linear_time() {
     let schema = json!({"type": "string", "pattern": "^(a+)+$"});
-    let shape = Shape::Form { schema };
-    let form = Content::Form(json!(format!("{}!", "a".repeat(50_000))));
+    let shape = AnswerShape::Form { schema };
+    let form = AnswerContent::Form(json!(format!("{}!", "a".repeat(50_000))));
     let answer = Answer { content: form, ..Answer::approved() };
-    assert_eq!(answer.check(Kind::Input, &shape).err().map(|r| r.code), Some(Code::InvalidForm));
+    assert_eq!(
+        answer.check(GateKind::Input, &shape).err().map(|r| r.code),
+        Some(Code::InvalidForm)
+    );
 }
 
 /// Answers stored before texts and choices had a verdict of their own are read with the right one.
@@ -273,10 +294,13 @@ fn an_older_answer_is_read_as_answered() {
 /// The verdict follows from the content, not from the verdict sent with it; and an answer without content is invalid.
 #[test]
 fn the_verdict_follows_the_content() {
-    let option = |name: &str| Choice::named(name);
-    let shape =
-        Shape::Choice { options: vec![option("yes"), option("no")], multi: true, other: true };
-    let kind = Kind::Decision;
+    let option = |name: &str| ChoiceOption::named(name);
+    let shape = AnswerShape::Choice {
+        options: vec![option("yes"), option("no")],
+        multi: true,
+        other: true,
+    };
+    let kind = GateKind::Decision;
     let table = [
         (picks(&["yes"], None), Some(Verdict::Answered)),
         (Answer { verdict: Verdict::Approved, ..picks(&["yes"], None) }, Some(Verdict::Answered)),
@@ -291,10 +315,10 @@ fn the_verdict_follows_the_content() {
         (Answer::rejected(None), Some(Verdict::Rejected)),
     ];
     for (given, expected) in table {
-        let answer = given.clone().to_question(&shape);
+        let answer = given.clone().with_verdict_for(&shape);
         let verdict = answer.check(kind, &shape).ok().map(|()| answer.verdict);
         assert_eq!(verdict, expected, "{given:?}");
     }
     let bare = Answer { verdict: Verdict::Answered, ..Answer::approved() };
-    assert!(bare.check(Kind::Approval, &Shape::Verdict).is_err(), "a yes is spelt out");
+    assert!(bare.check(GateKind::Approval, &AnswerShape::Verdict).is_err(), "a yes is spelt out");
 }

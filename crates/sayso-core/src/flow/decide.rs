@@ -1,50 +1,50 @@
 //! Decides the commands of a flow: returns the events to append, or a refusal.
 
 use super::{
-    Advance, Claim, Command, DEFINITION_BYTES_MAX, Event, Flow, FlowHome, How, ITEMS_MAX,
-    NAME_BYTES_MAX, POSITIONS_MAX, STATE_BYTES_MAX, Started, Step, WHY_CHARS_MAX, apply,
-    check_home,
+    DEFINITION_BYTES_MAX, Flow, FlowAdvance, FlowCommand, FlowEndKind, FlowHome, FlowLogEvent,
+    FlowSpec, ITEMS_MAX, LeaseClaim, NAME_BYTES_MAX, POSITIONS_MAX, STATE_BYTES_MAX, StepRecord,
+    WHY_CHARS_MAX, apply, check_home,
 };
-use crate::{Actor, Code, Deed, Refusal, Timestamp};
+use crate::{Actor, Code, Permission, Refusal, Timestamp};
 use serde_json::Value;
 
 /// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     flow: Option<&Flow>,
-    command: &Command,
+    command: &FlowCommand,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<FlowLogEvent>, Refusal> {
     // An agent that works in a flow does not lead it: it could skip the people in it.
-    actor.check(Deed::Operate, "lead a flow")?;
+    actor.check(Permission::Operate, "lead a flow")?;
     let Some(flow) = flow else {
         return match command {
-            Command::Start(started) => start(started),
-            Command::Advance(_) | Command::Cancel { .. } => {
+            FlowCommand::Start(started) => start(started),
+            FlowCommand::Advance(_) | FlowCommand::Cancel { .. } => {
                 Err(Refusal::new(Code::NotFound, "there is no such flow"))
             }
         };
     };
     match command {
-        Command::Start(started) if is_same(&flow.started, started) => Ok(vec![]),
-        Command::Start(started) => {
+        FlowCommand::Start(started) if is_same(&flow.started, started) => Ok(vec![]),
+        FlowCommand::Start(started) => {
             let message =
                 format!("id {} is flow {}, which began otherwise", started.id, name(flow));
             Err(Refusal::new(Code::Clash, message).hint("start it under another key"))
         }
-        Command::Advance(advance) => self::advance(flow, advance, actor, at),
-        Command::Cancel { reason } => cancel(flow, reason, actor),
+        FlowCommand::Advance(advance) => self::advance(flow, advance, actor, at),
+        FlowCommand::Cancel { reason } => cancel(flow, reason, actor),
     }
 }
 
 /// True if both start the same flow. The desk assigns a new handle to each request, and a repeated start may come
 /// from another actor.
-fn is_same(before: &Started, now: &Started) -> bool {
-    let Started { handle, launcher, launcher_role, place, .. } = before.clone();
-    Started { handle, launcher, launcher_role, place, ..now.clone() } == *before
+fn is_same(before: &FlowSpec, now: &FlowSpec) -> bool {
+    let FlowSpec { handle, launcher, launcher_role, place, .. } = before.clone();
+    FlowSpec { handle, launcher, launcher_role, place, ..now.clone() } == *before
 }
 
-fn start(started: &Started) -> Result<Vec<Event>, Refusal> {
+fn start(started: &FlowSpec) -> Result<Vec<FlowLogEvent>, Refusal> {
     check_name("workflow", &started.workflow)?;
     check_name("phase", &started.phase)?;
     check_state(&started.state)?;
@@ -54,15 +54,15 @@ fn start(started: &Started) -> Result<Vec<Event>, Refusal> {
         let hint = format!("at most {DEFINITION_BYTES_MAX} bytes; put long prompts into files");
         return Err(Refusal::new(Code::TooLarge, message).hint(hint));
     }
-    Ok(vec![Event::Started(Box::new(started.clone()))])
+    Ok(vec![FlowLogEvent::Started(Box::new(started.clone()))])
 }
 
 fn advance(
     flow: &Flow,
-    advance: &Advance,
+    advance: &FlowAdvance,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<FlowLogEvent>, Refusal> {
     check_is_live(flow)?;
     let mut events = claim(flow, &advance.claim, actor, at)?;
     if advance.position != flow.position {
@@ -86,21 +86,26 @@ fn advance(
     Ok(events)
 }
 
-fn fold(flow: Flow, event: &Event, at: Timestamp) -> Flow {
+fn fold(flow: Flow, event: &FlowLogEvent, at: Timestamp) -> Flow {
     let before = flow.clone();
     apply(Some(flow), event, at).unwrap_or(before)
 }
 
 /// Grants or checks the lease: with two runners each step would be done twice.
-fn claim(flow: &Flow, claim: &Claim, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn claim(
+    flow: &Flow,
+    claim: &LeaseClaim,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<FlowLogEvent>, Refusal> {
     match claim {
         // An expired lease still counts until another runner takes the flow: the fencing number tells who was last.
-        Claim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(vec![]),
-        Claim::Held(fence) => {
+        LeaseClaim::Held(fence) if flow.hold.is_some() && *fence == flow.fence => Ok(vec![]),
+        LeaseClaim::Held(fence) => {
             let message = format!("flow {} is no longer held under number {fence}", name(flow));
             Err(Refusal::new(Code::Fenced, message).hint("somebody else went on with it"))
         }
-        Claim::Take { holder, until, dead, place, adopts } => {
+        LeaseClaim::Take { holder, until, dead, place, adopts } => {
             let home = match check_home(flow, actor, place.as_ref()) {
                 Ok(()) => None,
                 Err(refusal) if !adopts || place.is_none() => return Err(refusal),
@@ -116,16 +121,16 @@ fn claim(flow: &Flow, claim: &Claim, actor: &Actor, at: Timestamp) -> Result<Vec
                     .hint("it can be taken when they end, or are not heard of for a while"));
             }
             let fence = flow.fence.saturating_add(1);
-            let adopted = home.map(|home| Event::Adopted { home });
-            let taken = Event::Taken { fence, holder: holder.clone(), until: *until };
+            let adopted = home.map(|home| FlowLogEvent::Adopted { home });
+            let taken = FlowLogEvent::Taken { fence, holder: holder.clone(), until: *until };
             Ok(adopted.into_iter().chain([taken]).collect())
         }
     }
 }
 
-fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
+fn step(flow: &Flow, step: &StepRecord) -> Result<Option<FlowLogEvent>, Refusal> {
     match step {
-        Step::Complete { item, output, state } => {
+        StepRecord::Complete { item, output, state } => {
             check_item(*item)?;
             check_states(&[Some(output), state.as_ref()])?;
             match flow.outputs.get(item) {
@@ -133,19 +138,19 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
                 Some(_) => Err(twice(flow, "it has been done, and gave something else")),
                 None => {
                     let (output, state) = (output.clone(), state.clone());
-                    Ok(Some(Event::Completed { item: *item, output, state }))
+                    Ok(Some(FlowLogEvent::Completed { item: *item, output, state }))
                 }
             }
         }
-        Step::Ask { item, gate } => {
+        StepRecord::Ask { item, gate } => {
             check_item(*item)?;
             match flow.asked.get(item) {
                 Some(before) if before == gate => Ok(None),
                 Some(_) => Err(twice(flow, "something else was asked there")),
-                None => Ok(Some(Event::Asked { item: *item, gate: *gate })),
+                None => Ok(Some(FlowLogEvent::Asked { item: *item, gate: *gate })),
             }
         }
-        Step::Hear { item, heard, state } => {
+        StepRecord::Hear { item, heard, state } => {
             check_states(&[state.as_ref()])?;
             if flow.asked.get(item) != heard.gate.as_ref() {
                 let message = format!("flow {} did not ask that in {:?}", name(flow), flow.phase);
@@ -157,11 +162,11 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
                 Some(_) => Err(twice(flow, "it has heard something else there")),
                 None => {
                     let (heard, state) = (Box::new(heard.clone()), state.clone());
-                    Ok(Some(Event::Heard { item: *item, heard, state }))
+                    Ok(Some(FlowLogEvent::Heard { item: *item, heard, state }))
                 }
             }
         }
-        Step::Move { to, state } => {
+        StepRecord::Move { to, state } => {
             check_name("phase", to)?;
             check_states(&[state.as_ref()])?;
             check_has_heard(flow)?;
@@ -173,36 +178,36 @@ fn step(flow: &Flow, step: &Step) -> Result<Option<Event>, Refusal> {
                 return Err(Refusal::new(Code::TooLarge, message)
                     .hint("it walks in circles: let a phase end the loop"));
             }
-            Ok(Some(Event::Moved { to: to.clone(), state: state.clone() }))
+            Ok(Some(FlowLogEvent::Moved { to: to.clone(), state: state.clone() }))
         }
-        Step::Keep { until } => {
+        StepRecord::Keep { until } => {
             // A renewal that arrives late does not shorten the lease.
             let is_later = flow.hold.as_ref().is_some_and(|hold| *until > hold.until);
-            Ok(is_later.then_some(Event::Kept { until: *until }))
+            Ok(is_later.then_some(FlowLogEvent::Kept { until: *until }))
         }
-        Step::Stuck { why } => {
+        StepRecord::Stuck { why } => {
             let why = why.chars().take(WHY_CHARS_MAX).collect();
-            Ok(Some(Event::Stuck { why }))
+            Ok(Some(FlowLogEvent::Stuck { why }))
         }
-        Step::LetGo => Ok(flow.hold.is_some().then_some(Event::LetGo)),
-        Step::End { how, note, state } => {
+        StepRecord::Release => Ok(flow.hold.is_some().then_some(FlowLogEvent::Released)),
+        StepRecord::End { how, note, state } => {
             check_states(&[state.as_ref()])?;
             check_has_heard(flow)?;
-            Ok(Some(Event::Ended { how: *how, note: note.clone(), state: state.clone() }))
+            Ok(Some(FlowLogEvent::Ended { how: *how, note: note.clone(), state: state.clone() }))
         }
     }
 }
 
-fn cancel(flow: &Flow, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn cancel(flow: &Flow, reason: &str, actor: &Actor) -> Result<Vec<FlowLogEvent>, Refusal> {
     match &flow.ending {
         None => {
             let by = &actor.name;
             let note =
                 if reason.is_empty() { format!("by {by}") } else { format!("by {by}: {reason}") };
-            let how = How::Cancelled;
-            Ok(vec![Event::Ended { how, note, state: None }])
+            let how = FlowEndKind::Cancelled;
+            Ok(vec![FlowLogEvent::Ended { how, note, state: None }])
         }
-        Some(ending) if ending.how == How::Cancelled => Ok(vec![]),
+        Some(ending) if ending.how == FlowEndKind::Cancelled => Ok(vec![]),
         Some(_) => Err(over(flow)),
     }
 }
@@ -221,7 +226,7 @@ fn check_is_live(flow: &Flow) -> Result<(), Refusal> {
 }
 
 fn over(flow: &Flow) -> Refusal {
-    Refusal::new(Code::WrongState, format!("flow {} is {}", name(flow), flow.standing()))
+    Refusal::new(Code::WrongState, format!("flow {} is {}", name(flow), flow.basic_status()))
 }
 
 fn twice(flow: &Flow, what: &str) -> Refusal {

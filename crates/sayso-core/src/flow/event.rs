@@ -1,7 +1,9 @@
 //! The events of a flow, and the function that folds them into its state.
 
-use super::{Ending, Flow, FlowHome, Heard, Hold, How, Started, Stuck};
-use crate::run::Holder;
+use super::{
+    Flow, FlowEndKind, FlowEnding, FlowHome, FlowLease, FlowSpec, FlowStall, QuestionOutcome,
+};
+use crate::run::LeaseHolder;
 use crate::{GateId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,15 +12,15 @@ use std::collections::BTreeMap;
 /// An event of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum FlowLogEvent {
     /// The flow was started.
-    Started(Box<Started>),
+    Started(Box<FlowSpec>),
     /// A runner took the lease of the flow.
     Taken {
         /// The fencing number of the lease.
         fence: u64,
         /// The process that holds the lease.
-        holder: Holder,
+        holder: LeaseHolder,
         /// The time at which the lease expires.
         until: Timestamp,
     },
@@ -33,7 +35,8 @@ pub enum Event {
         until: Timestamp,
     },
     /// The holder released the lease.
-    LetGo,
+    #[serde(rename = "let_go")]
+    Released,
     /// The holder could not continue the flow.
     Stuck {
         /// The reason, as text.
@@ -61,7 +64,7 @@ pub enum Event {
         /// The index of the item.
         item: u32,
         /// The outcome of the question.
-        heard: Box<Heard>,
+        heard: Box<QuestionOutcome>,
         /// The new state of the flow, if it changed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<Value>,
@@ -77,7 +80,7 @@ pub enum Event {
     /// The flow ended.
     Ended {
         /// The kind of ending.
-        how: How,
+        how: FlowEndKind,
         /// The reason, as text.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
@@ -90,46 +93,49 @@ pub enum Event {
     Unknown,
 }
 
-impl Event {
+impl FlowLogEvent {
     /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
-            Event::Started(_) => "flow.started",
-            Event::Taken { .. } => "flow.taken",
-            Event::Adopted { .. } => "flow.adopted",
-            Event::Kept { .. } => "flow.kept",
-            Event::LetGo => "flow.let_go",
-            Event::Stuck { .. } => "flow.stuck",
-            Event::Completed { .. } => "flow.completed",
-            Event::Asked { .. } => "flow.asked",
-            Event::Heard { .. } => "flow.heard",
-            Event::Moved { .. } => "flow.moved",
-            Event::Ended { .. } => "flow.ended",
-            Event::Unknown => "flow.unknown",
+            FlowLogEvent::Started(_) => "flow.started",
+            FlowLogEvent::Taken { .. } => "flow.taken",
+            FlowLogEvent::Adopted { .. } => "flow.adopted",
+            FlowLogEvent::Kept { .. } => "flow.kept",
+            FlowLogEvent::Released => "flow.let_go",
+            FlowLogEvent::Stuck { .. } => "flow.stuck",
+            FlowLogEvent::Completed { .. } => "flow.completed",
+            FlowLogEvent::Asked { .. } => "flow.asked",
+            FlowLogEvent::Heard { .. } => "flow.heard",
+            FlowLogEvent::Moved { .. } => "flow.moved",
+            FlowLogEvent::Ended { .. } => "flow.ended",
+            FlowLogEvent::Unknown => "flow.unknown",
         }
     }
 
     /// True if the event concerns only the lease, and not the flow itself.
-    pub const fn is_about_holding(&self) -> bool {
+    pub const fn is_lease_event(&self) -> bool {
         match self {
-            Event::Taken { .. } | Event::Kept { .. } | Event::LetGo | Event::Unknown => true,
-            Event::Started(_)
-            | Event::Adopted { .. }
-            | Event::Stuck { .. }
-            | Event::Completed { .. }
-            | Event::Asked { .. }
-            | Event::Heard { .. }
-            | Event::Moved { .. }
-            | Event::Ended { .. } => false,
+            FlowLogEvent::Taken { .. }
+            | FlowLogEvent::Kept { .. }
+            | FlowLogEvent::Released
+            | FlowLogEvent::Unknown => true,
+            FlowLogEvent::Started(_)
+            | FlowLogEvent::Adopted { .. }
+            | FlowLogEvent::Stuck { .. }
+            | FlowLogEvent::Completed { .. }
+            | FlowLogEvent::Asked { .. }
+            | FlowLogEvent::Heard { .. }
+            | FlowLogEvent::Moved { .. }
+            | FlowLogEvent::Ended { .. } => false,
         }
     }
 }
 
 /// Folds an event into a flow. Total: an event unknown to this version changes nothing.
-pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
+pub fn apply(flow: Option<Flow>, event: &FlowLogEvent, at: Timestamp) -> Option<Flow> {
     let Some(mut flow) = flow else {
         return match event {
-            Event::Started(started) => Some(begun(started, at)),
+            FlowLogEvent::Started(started) => Some(begun(started, at)),
             _ => None,
         };
     };
@@ -138,47 +144,47 @@ pub fn apply(flow: Option<Flow>, event: &Event, at: Timestamp) -> Option<Flow> {
         return Some(flow);
     }
     match event {
-        Event::Started(_) | Event::Unknown => {}
-        Event::Taken { fence, holder, until } => {
+        FlowLogEvent::Started(_) | FlowLogEvent::Unknown => {}
+        FlowLogEvent::Taken { fence, holder, until } => {
             flow.fence = *fence;
-            flow.hold = Some(Hold { holder: holder.clone(), until: *until });
+            flow.hold = Some(FlowLease { holder: holder.clone(), until: *until });
             flow.stuck = None;
         }
-        Event::Adopted { home } => flow.home = Some(home.clone()),
-        Event::Kept { until } => {
+        FlowLogEvent::Adopted { home } => flow.home = Some(home.clone()),
+        FlowLogEvent::Kept { until } => {
             if let Some(hold) = &mut flow.hold {
                 hold.until = *until;
             }
         }
-        Event::LetGo => flow.hold = None,
-        Event::Stuck { why } => flow.stuck = Some(Stuck { why: why.clone(), at }),
-        Event::Completed { item, output, state } => {
+        FlowLogEvent::Released => flow.hold = None,
+        FlowLogEvent::Stuck { why } => flow.stuck = Some(FlowStall { why: why.clone(), at }),
+        FlowLogEvent::Completed { item, output, state } => {
             flow.outputs.insert(*item, output.clone());
             carry(&mut flow, state);
         }
-        Event::Asked { item, gate } => {
+        FlowLogEvent::Asked { item, gate } => {
             flow.asked.insert(*item, *gate);
         }
-        Event::Heard { item, heard, state } => {
+        FlowLogEvent::Heard { item, heard, state } => {
             flow.heard.insert(*item, (**heard).clone());
             carry(&mut flow, state);
         }
-        Event::Moved { to, state } => {
+        FlowLogEvent::Moved { to, state } => {
             flow.phase = to.clone();
             flow.position = flow.position.saturating_add(1);
             (flow.outputs, flow.asked, flow.heard) = Default::default();
             carry(&mut flow, state);
         }
-        Event::Ended { how, note, state } => {
+        FlowLogEvent::Ended { how, note, state } => {
             carry(&mut flow, state);
             (flow.hold, flow.stuck) = (None, None);
-            flow.ending = Some(Ending { how: *how, note: note.clone(), at });
+            flow.ending = Some(FlowEnding { how: *how, note: note.clone(), at });
         }
     }
     Some(flow)
 }
 
-fn begun(started: &Started, at: Timestamp) -> Flow {
+fn begun(started: &FlowSpec, at: Timestamp) -> Flow {
     let home = started.place.clone().zip(started.launcher_role);
     let home = home.map(|(place, role)| FlowHome { place, name: started.launcher.clone(), role });
     Flow {

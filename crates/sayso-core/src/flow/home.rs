@@ -88,13 +88,13 @@ pub fn check_home(flow: &Flow, actor: &Actor, place: Option<&FlowPlace>) -> Resu
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::flow::{Event, Started, apply};
+    use crate::flow::{FlowLogEvent, FlowSpec, apply};
     use crate::testing::{at, space};
-    use crate::{Door, FlowId, Level, Proof};
+    use crate::{AssuranceLevel, EntryPoint, FlowId, IdentityProof};
     use serde_json::Value;
 
-    fn actor(role: Role, name: &str, proof: Proof) -> Actor {
-        Actor::new(role, name, proof, Level::S0, Door::Cli)
+    fn actor(role: Role, name: &str, proof: IdentityProof) -> Actor {
+        Actor::new(role, name, proof, AssuranceLevel::S0, EntryPoint::Cli)
     }
 
     fn place(host: &str, folder: &str, user: &str) -> FlowPlace {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn begun(by: Option<(Role, &str)>, definition: Option<&str>) -> Flow {
-        let started = Started {
+        let started = FlowSpec {
             id: FlowId::mint(at(0), 1),
             space: space(),
             handle: "f001".into(),
@@ -117,7 +117,7 @@ mod tests {
             launcher_role: by.map(|(role, _)| role),
             place: by.map(|_| place("desk", "/shop", "ann")),
         };
-        apply(None, &Event::Started(Box::new(started)), at(0)).unwrap()
+        apply(None, &FlowLogEvent::Started(Box::new(started)), at(0)).unwrap()
     }
 
     #[test]
@@ -125,24 +125,29 @@ mod tests {
         let here = || place("desk", "/shop", "ann");
         let human = (Role::Human, "ann");
         let operator = (Role::Operator, "ops");
-        let ann = || actor(Role::Human, "ann", Proof::Tty);
+        let ann = || actor(Role::Human, "ann", IdentityProof::Tty);
         let table = [
             (Some(human), ann(), Some(here()), true),
-            (Some(human), actor(Role::Human, "ann", Proof::Token), Some(here()), true),
-            (Some(human), actor(Role::Service, "ann", Proof::None), Some(here()), true),
+            (Some(human), actor(Role::Human, "ann", IdentityProof::Token), Some(here()), true),
+            (Some(human), actor(Role::Service, "ann", IdentityProof::None), Some(here()), true),
             (Some((Role::Service, "ann")), ann(), Some(here()), true),
             // Another person, machine, folder or user.
-            (Some(human), actor(Role::Human, "bob", Proof::Tty), Some(here()), false),
+            (Some(human), actor(Role::Human, "bob", IdentityProof::Tty), Some(here()), false),
             (Some(human), ann(), Some(place("laptop", "/shop", "ann")), false),
             (Some(human), ann(), Some(place("desk", "/clone", "ann")), false),
             (Some(human), ann(), Some(place("desk", "/shop", "root")), false),
             (Some(human), ann(), None, false),
             // A token with a person's name is not that person, and a flow that a token started belongs to that token.
-            (Some(human), actor(Role::Service, "ann", Proof::Token), Some(here()), false),
-            (Some(human), actor(Role::Operator, "ann", Proof::Token), Some(here()), false),
+            (Some(human), actor(Role::Service, "ann", IdentityProof::Token), Some(here()), false),
+            (Some(human), actor(Role::Operator, "ann", IdentityProof::Token), Some(here()), false),
             (Some((Role::Operator, "ann")), ann(), Some(here()), false),
             (Some(operator), ann(), Some(here()), false),
-            (Some(operator), actor(Role::Operator, "ops", Proof::Token), Some(here()), true),
+            (
+                Some(operator),
+                actor(Role::Operator, "ops", IdentityProof::Token),
+                Some(here()),
+                true,
+            ),
             // Started before the home was recorded.
             (None, ann(), Some(here()), false),
             (None, ann(), None, true),
@@ -158,16 +163,16 @@ mod tests {
     #[test]
     fn whoever_takes_it_over_has_it_from_then_on() {
         let laptop = place("laptop", "/shop", "bob");
-        let bob = actor(Role::Human, "bob", Proof::Tty);
+        let bob = actor(Role::Human, "bob", IdentityProof::Tty);
         let flow = begun(Some((Role::Human, "ann")), Some("text"));
         let refused = check_home(&flow, &bob, Some(&laptop)).unwrap_err();
         assert_eq!(refused.code, Code::FlowElsewhere);
         assert!(refused.message.contains("/shop on desk as ann"), "{}", refused.message);
         assert!(refused.message.contains("/shop on laptop as bob"), "{}", refused.message);
-        let adopted = Event::Adopted { home: FlowHome::of(&bob, &laptop) };
+        let adopted = FlowLogEvent::Adopted { home: FlowHome::of(&bob, &laptop) };
         let flow = apply(Some(flow), &adopted, at(1)).unwrap();
         assert!(check_home(&flow, &bob, Some(&laptop)).is_ok());
-        let ann = actor(Role::Human, "ann", Proof::Tty);
+        let ann = actor(Role::Human, "ann", IdentityProof::Tty);
         assert!(check_home(&flow, &ann, Some(&place("desk", "/shop", "ann"))).is_err());
     }
 }

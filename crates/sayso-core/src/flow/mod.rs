@@ -12,10 +12,10 @@ mod home;
 mod tests;
 
 pub use decide::decide;
-pub use event::{Event, apply};
+pub use event::{FlowLogEvent, apply};
 pub use home::{FlowHome, FlowPlace, check_home};
 
-use crate::run::Holder;
+use crate::run::LeaseHolder;
 use crate::{Answer, FlowId, GateId, Role, SpaceId, TaskId, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub const ITEMS_MAX: u32 = 1_000;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// The parameters with which it was started.
-    pub started: Started,
+    pub started: FlowSpec,
     /// The time of the start.
     pub started_at: Timestamp,
     /// The state, which the workflow reads and writes.
@@ -57,24 +57,24 @@ pub struct Flow {
     /// The gates opened in this phase, by item.
     pub asked: BTreeMap<u32, GateId>,
     /// The outcomes of the questions of this phase, by item.
-    pub heard: BTreeMap<u32, Heard>,
+    pub heard: BTreeMap<u32, QuestionOutcome>,
     /// The fencing number: it grows with each lease, and commands under an older number are refused.
     pub fence: u64,
     /// The current lease, if a runner holds one.
-    pub hold: Option<Hold>,
+    pub hold: Option<FlowLease>,
     /// The failure of the last attempt to continue; `None` while a new attempt is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stuck: Option<Stuck>,
+    pub stuck: Option<FlowStall>,
     /// The home; `None` if it was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<FlowHome>,
     /// The ending, once it is over.
-    pub ending: Option<Ending>,
+    pub ending: Option<FlowEnding>,
 }
 
 /// The parameters with which a flow is started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Started {
+pub struct FlowSpec {
     /// The id, chosen by the caller, so that a repeated start gives the same flow (idempotency).
     pub id: FlowId,
     /// The space it belongs to.
@@ -110,16 +110,16 @@ pub struct Started {
 
 /// The lease of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct FlowLease {
     /// The process that holds it, and its machine.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// The time at which it expires unless it is renewed.
     pub until: Timestamp,
 }
 
 /// A failed attempt to continue a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stuck {
+pub struct FlowStall {
     /// The reason, as text.
     pub why: String,
     /// The time of the ending.
@@ -128,7 +128,7 @@ pub struct Stuck {
 
 /// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Heard {
+pub struct QuestionOutcome {
     /// The gate. `None` if the program that runs the flow asked by its own means: then sayso did not see who
     /// answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,7 +149,7 @@ pub struct Heard {
     pub more: bool,
 }
 
-impl Heard {
+impl QuestionOutcome {
     /// Returns the verdict of a person, or of a program that answers in place of one in a test.
     pub fn verdict(&self) -> Option<Verdict> {
         self.answer.as_ref().map(|answer| answer.verdict)
@@ -168,9 +168,9 @@ impl Heard {
 
 /// The ending of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ending {
+pub struct FlowEnding {
     /// The kind of ending.
-    pub how: How,
+    pub how: FlowEndKind,
     /// The reason, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
@@ -181,7 +181,7 @@ pub struct Ending {
 /// The kind of ending of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum FlowEndKind {
     /// It reached its final phase.
     Done,
     /// A person rejected, and the workflow has no transition for that.
@@ -192,24 +192,25 @@ pub enum How {
     Cancelled,
 }
 
-impl How {
+impl FlowEndKind {
     /// All kinds of ending.
-    pub const ALL: [How; 4] = [How::Done, How::Rejected, How::Failed, How::Cancelled];
+    pub const ALL: [FlowEndKind; 4] =
+        [FlowEndKind::Done, FlowEndKind::Rejected, FlowEndKind::Failed, FlowEndKind::Cancelled];
 
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            How::Done => "done",
-            How::Rejected => "rejected",
-            How::Failed => "failed",
-            How::Cancelled => "cancelled",
+            FlowEndKind::Done => "done",
+            FlowEndKind::Rejected => "rejected",
+            FlowEndKind::Failed => "failed",
+            FlowEndKind::Cancelled => "cancelled",
         }
     }
 }
 
 /// The state of the questions that a flow or its agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Questions {
+pub enum QuestionStatus {
     /// At least one is still open.
     Open,
     /// All of them were answered, or there are none.
@@ -220,7 +221,7 @@ pub enum Questions {
 
 /// The status of a flow, as shown in every interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Standing {
+pub enum FlowStatus {
     /// A runner holds its lease.
     Running,
     /// It waits for people.
@@ -234,35 +235,37 @@ pub enum Standing {
     /// No runner holds it: the last one is gone, or none has started.
     Idle,
     /// It has ended this way.
-    Over(How),
+    Over(FlowEndKind),
 }
 
-impl Standing {
+impl FlowStatus {
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Standing::Running => "running",
-            Standing::Waiting => "waiting",
-            Standing::Answered => "answered",
-            Standing::Unanswered => "unanswered",
-            Standing::Stuck => "stuck",
-            Standing::Idle => "idle",
-            Standing::Over(how) => how.as_str(),
+            FlowStatus::Running => "running",
+            FlowStatus::Waiting => "waiting",
+            FlowStatus::Answered => "answered",
+            FlowStatus::Unanswered => "unanswered",
+            FlowStatus::Stuck => "stuck",
+            FlowStatus::Idle => "idle",
+            FlowStatus::Over(how) => how.as_str(),
         }
     }
 }
 
 impl Flow {
     /// Returns the status. `is_held` is true if a runner holds the lease now.
-    pub fn stands(&self, questions: Questions, is_held: bool) -> Standing {
+    pub fn status(&self, questions: QuestionStatus, is_held: bool) -> FlowStatus {
         match &self.ending {
-            Some(ending) => Standing::Over(ending.how),
-            None if questions == Questions::Open => Standing::Waiting,
-            None if is_held => Standing::Running,
-            None if self.is_waiting() && questions == Questions::Unanswered => Standing::Unanswered,
-            None if self.is_waiting() => Standing::Answered,
-            None if self.stuck.is_some() => Standing::Stuck,
-            None => Standing::Idle,
+            Some(ending) => FlowStatus::Over(ending.how),
+            None if questions == QuestionStatus::Open => FlowStatus::Waiting,
+            None if is_held => FlowStatus::Running,
+            None if self.is_waiting() && questions == QuestionStatus::Unanswered => {
+                FlowStatus::Unanswered
+            }
+            None if self.is_waiting() => FlowStatus::Answered,
+            None if self.stuck.is_some() => FlowStatus::Stuck,
+            None => FlowStatus::Idle,
         }
     }
 
@@ -288,8 +291,8 @@ impl Flow {
     }
 
     /// Returns the status as far as it is known without the gates and the lease. People are shown the one of
-    /// [`Flow::stands`].
-    pub fn standing(&self) -> &'static str {
+    /// [`Flow::status`].
+    pub fn basic_status(&self) -> &'static str {
         match &self.ending {
             Some(ending) => ending.how.as_str(),
             None if self.is_waiting() => "waiting",
@@ -300,11 +303,11 @@ impl Flow {
 
 /// A command to a flow.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum FlowCommand {
     /// Start the flow.
-    Start(Box<Started>),
+    Start(Box<FlowSpec>),
     /// Continue it with recorded steps.
-    Advance(Advance),
+    Advance(FlowAdvance),
     /// Cancel the flow.
     Cancel {
         /// The reason, as text.
@@ -314,24 +317,24 @@ pub enum Command {
 
 /// Steps that continue a flow, all or nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Advance {
+pub struct FlowAdvance {
     /// The lease under which it continues.
-    pub claim: Claim,
+    pub claim: LeaseClaim,
     /// The position the caller expects; another one is refused (optimistic concurrency).
     pub position: u32,
     /// The steps to record, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StepRecord>,
 }
 
 /// The lease under which a caller continues a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Claim {
+pub enum LeaseClaim {
     /// The caller holds the lease with this fencing number.
     Held(u64),
     /// The caller takes the lease, because it is free, has expired, or belongs to a dead process.
     Take {
         /// The process that takes it.
-        holder: Holder,
+        holder: LeaseHolder,
         /// The time at which it expires unless it is renewed.
         until: Timestamp,
         /// The fencing number of a process on the same machine that is known to be dead.
@@ -347,7 +350,7 @@ pub enum Claim {
 
 /// A step of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Step {
+pub enum StepRecord {
     /// Record an output of the agent's work.
     Complete {
         /// The index of the item.
@@ -369,7 +372,7 @@ pub enum Step {
         /// The index of the item.
         item: u32,
         /// The outcome of the question.
-        heard: Heard,
+        heard: QuestionOutcome,
         /// The new state of the flow, if it changed.
         state: Option<Value>,
     },
@@ -391,11 +394,12 @@ pub enum Step {
         why: String,
     },
     /// Release the lease.
-    LetGo,
+    #[serde(rename = "LetGo")]
+    Release,
     /// End the flow.
     End {
         /// The kind of ending.
-        how: How,
+        how: FlowEndKind,
         /// The reason, as text.
         note: String,
         /// The final state of the flow, if it changed.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, explore, page, space, through_json, who};
-use crate::{Actor, Code, Proof, Refusal};
+use crate::{Actor, Code, IdentityProof, Refusal};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -15,8 +15,8 @@ fn gate(n: u128) -> GateId {
     GateId::mint(at(0), n)
 }
 
-fn started() -> Started {
-    Started {
+fn started() -> FlowSpec {
+    FlowSpec {
         id: flow_id(),
         space: space(),
         handle: "f001".into(),
@@ -33,20 +33,20 @@ fn started() -> Started {
     }
 }
 
-fn holder(process: &str) -> Holder {
-    Holder { host: "here".into(), repository: String::new(), process: process.into() }
+fn holder(process: &str) -> LeaseHolder {
+    LeaseHolder { host: "here".into(), repository: String::new(), process: process.into() }
 }
 
-fn heard(gate: GateId, answer: Answer) -> Heard {
+fn heard(gate: GateId, answer: Answer) -> QuestionOutcome {
     let (by, question, ended) = ("ann".into(), String::new(), "answered".into());
-    Heard { gate: Some(gate), answer: Some(answer), by, question, ended, more: false }
+    QuestionOutcome { gate: Some(gate), answer: Some(answer), by, question, ended, more: false }
 }
 
 /// Returns the actor of a name. The service is a script of the local user, which may lead flows as that user does.
 fn leader(name: &str) -> Actor {
     let actor = who(name);
     match actor.role {
-        Role::Service => Actor { proof: Proof::None, ..actor },
+        Role::Service => Actor { proof: IdentityProof::None, ..actor },
         _ => actor,
     }
 }
@@ -56,7 +56,7 @@ fn leader(name: &str) -> Actor {
 struct Play {
     flow: Option<Flow>,
     now: i64,
-    log: Vec<(Event, Timestamp)>,
+    log: Vec<(FlowLogEvent, Timestamp)>,
 }
 
 impl Play {
@@ -84,14 +84,14 @@ impl Play {
             self.flow = apply(self.flow.take(), event, at(self.now));
             self.log.push((event.clone(), at(self.now)));
         }
-        cell(&outcome, Event::name)
+        cell(&outcome, FlowLogEvent::name)
     }
 
-    fn command(&self, verb: &str) -> Command {
+    fn command(&self, verb: &str) -> FlowCommand {
         let (fence, position) = self.flow.as_ref().map_or((0, 0), |f| (f.fence, f.position));
-        let held = Claim::Held(fence);
-        let going_on = |claim, steps| Command::Advance(Advance { claim, position, steps });
-        let take = |process: &str, dead| Claim::Take {
+        let held = LeaseClaim::Held(fence);
+        let going_on = |claim, steps| FlowCommand::Advance(FlowAdvance { claim, position, steps });
+        let take = |process: &str, dead| LeaseClaim::Take {
             holder: holder(process),
             until: at(self.now + 60),
             dead,
@@ -99,37 +99,41 @@ impl Play {
             adopts: false,
         };
         let with = |step| going_on(held.clone(), vec![step]);
-        let complete = |n: u32| Step::Complete { item: 0, output: json!({"n": n}), state: None };
-        let end = |how| Step::End { how, note: String::new(), state: None };
-        let hear = |n, answer| Step::Hear { item: 0, heard: heard(gate(n), answer), state: None };
+        let complete =
+            |n: u32| StepRecord::Complete { item: 0, output: json!({"n": n}), state: None };
+        let end = |how| StepRecord::End { how, note: String::new(), state: None };
+        let hear =
+            |n, answer| StepRecord::Hear { item: 0, heard: heard(gate(n), answer), state: None };
         match verb {
-            "start" => Command::Start(Box::new(started())),
-            "start other" => Command::Start(Box::new(Started {
+            "start" => FlowCommand::Start(Box::new(started())),
+            "start other" => FlowCommand::Start(Box::new(FlowSpec {
                 state: json!({"n": 1}),
                 handle: "f002".into(),
                 ..started()
             })),
             "take" => going_on(take("one", None), vec![]),
             "take from the dead" => going_on(take("two", Some(fence)), vec![]),
-            "keep" => with(Step::Keep { until: at(self.now + 60) }),
-            "let go" => with(Step::LetGo),
+            "keep" => with(StepRecord::Keep { until: at(self.now + 60) }),
+            "let go" => with(StepRecord::Release),
             "complete" => with(complete(1)),
             "complete otherwise" => with(complete(2)),
-            "ask" => with(Step::Ask { item: 0, gate: gate(1) }),
-            "ask another" => with(Step::Ask { item: 0, gate: gate(2) }),
+            "ask" => with(StepRecord::Ask { item: 0, gate: gate(1) }),
+            "ask another" => with(StepRecord::Ask { item: 0, gate: gate(2) }),
             "hear yes" => with(hear(1, Answer::approved())),
             "hear no" => with(hear(1, Answer::rejected(None))),
             "hear another" => with(hear(2, Answer::approved())),
-            "hear otherwise" => with(Step::Hear {
+            "hear otherwise" => with(StepRecord::Hear {
                 item: 0,
-                heard: Heard { gate: None, ..heard(gate(1), Answer::approved()) },
+                heard: QuestionOutcome { gate: None, ..heard(gate(1), Answer::approved()) },
                 state: None,
             }),
-            "move" => with(Step::Move { to: "write".into(), state: Some(json!({"n": 1})) }),
-            "end" => with(end(How::Done)),
-            "cancel" => Command::Cancel { reason: "not needed".into() },
-            "complete stale" => going_on(Claim::Held(fence.wrapping_sub(1)), vec![complete(1)]),
-            "complete elsewhere" => Command::Advance(Advance {
+            "move" => with(StepRecord::Move { to: "write".into(), state: Some(json!({"n": 1})) }),
+            "end" => with(end(FlowEndKind::Done)),
+            "cancel" => FlowCommand::Cancel { reason: "not needed".into() },
+            "complete stale" => {
+                going_on(LeaseClaim::Held(fence.wrapping_sub(1)), vec![complete(1)])
+            }
+            "complete elsewhere" => FlowCommand::Advance(FlowAdvance {
                 claim: held,
                 position: position + 1,
                 steps: vec![complete(1)],
@@ -138,9 +142,9 @@ impl Play {
                 take("one", None),
                 vec![
                     complete(1),
-                    Step::Move { to: "ask".into(), state: None },
-                    Step::Ask { item: 0, gate: gate(1) },
-                    Step::LetGo,
+                    StepRecord::Move { to: "ask".into(), state: None },
+                    StepRecord::Ask { item: 0, gate: gate(1) },
+                    StepRecord::Release,
                 ],
             ),
             _ => panic!("{verb:?} is no verb"),
@@ -160,16 +164,16 @@ fn in_words(flow: Option<&Flow>) -> String {
     });
     let Flow { phase, position, fence, .. } = flow;
     let counts = [flow.outputs.len(), flow.asked.len(), flow.heard.len()];
-    format!("{} in {phase} {position}, {counts:?}, number {fence}{held}", flow.standing())
+    format!("{} in {phase} {position}, {counts:?}, number {fence}{held}", flow.basic_status())
 }
 
 /// The status of a flow, by its history, its open questions and its lease.
 #[test]
 fn every_standing_has_its_word() {
-    use Questions::{Answered, Open, Unanswered};
-    let check = |script: &str, questions: Questions, is_held: bool, expected: &str| {
+    use QuestionStatus::{Answered, Open, Unanswered};
+    let check = |script: &str, questions: QuestionStatus, is_held: bool, expected: &str| {
         let flow = Play::of(script).flow.unwrap();
-        assert_eq!(flow.stands(questions, is_held).as_str(), expected, "{script}");
+        assert_eq!(flow.status(questions, is_held).as_str(), expected, "{script}");
     };
     check("relay start", Answered, false, "idle");
     check("relay start | relay take", Answered, true, "running");
@@ -182,9 +186,9 @@ fn every_standing_has_its_word() {
     check("relay start | relay take", Open, true, "waiting");
     check("relay start | relay cancel", Open, true, "cancelled");
     let mut stuck = Play::of("relay start").flow.unwrap();
-    stuck.stuck = Some(Stuck { why: "no".into(), at: at(1) });
-    assert_eq!(stuck.stands(Answered, false).as_str(), "stuck");
-    assert_eq!(stuck.stands(Open, false).as_str(), "waiting");
+    stuck.stuck = Some(FlowStall { why: "no".into(), at: at(1) });
+    assert_eq!(stuck.status(Answered, false).as_str(), "stuck");
+    assert_eq!(stuck.status(Open, false).as_str(), "waiting");
 }
 
 #[test]
@@ -233,15 +237,16 @@ fn no_agent_leads_a_flow() {
 fn what_goes_wrong_in_the_middle_leaves_nothing() {
     let mut play = Play::of("relay start | relay take | relay ask");
     let before = play.flow.clone();
-    let advance = Advance {
-        claim: Claim::Held(1),
+    let advance = FlowAdvance {
+        claim: LeaseClaim::Held(1),
         position: 0,
         steps: vec![
-            Step::Complete { item: 0, output: json!(1), state: None },
-            Step::Move { to: "write".into(), state: None },
+            StepRecord::Complete { item: 0, output: json!(1), state: None },
+            StepRecord::Move { to: "write".into(), state: None },
         ],
     };
-    let refused = decide(play.flow.as_ref(), &Command::Advance(advance), &leader("relay"), at(11));
+    let refused =
+        decide(play.flow.as_ref(), &FlowCommand::Advance(advance), &leader("relay"), at(11));
     assert_eq!(refused.map_err(|refusal| refusal.code), Err(Code::WrongState));
     assert_eq!(play.flow, before);
     assert_eq!(play.play("relay hear yes | relay move"), ["heard", "moved"]);
@@ -255,15 +260,23 @@ fn what_is_too_large_is_refused() {
         let outcome = decide(flow.as_ref(), &command, &leader("relay"), at(11));
         outcome.map_err(|refusal: Refusal| refusal.code).expect_err("it is refused")
     };
-    let with =
-        |step| Command::Advance(Advance { claim: Claim::Held(1), position: 0, steps: vec![step] });
+    let with = |step| {
+        FlowCommand::Advance(FlowAdvance {
+            claim: LeaseClaim::Held(1),
+            position: 0,
+            steps: vec![step],
+        })
+    };
     let complete =
-        |item, output: &Value| Step::Complete { item, output: output.clone(), state: None };
+        |item, output: &Value| StepRecord::Complete { item, output: output.clone(), state: None };
     assert_eq!(refused(with(complete(0, &large))), Code::TooLarge);
     assert_eq!(refused(with(complete(ITEMS_MAX, &json!(1)))), Code::TooLarge);
-    assert_eq!(refused(with(Step::Move { to: "a".into(), state: Some(large) })), Code::TooLarge);
+    assert_eq!(
+        refused(with(StepRecord::Move { to: "a".into(), state: Some(large) })),
+        Code::TooLarge
+    );
     for name in ["", "  ", "a\nb", &"x".repeat(NAME_BYTES_MAX + 1)] {
-        let step = Step::Move { to: name.into(), state: None };
+        let step = StepRecord::Move { to: name.into(), state: None };
         assert_eq!(refused(with(step)), Code::BadValue, "{name:?}");
     }
 }
@@ -294,7 +307,7 @@ fn any_play_leaves_a_log_that_makes_the_flow() {
         for (event, at) in &play.log {
             let before: Option<Flow> = again;
             prop_assert!(before.as_ref().is_none_or(Flow::is_live), "{event:?} after the end");
-            if let (Event::Moved { .. }, Some(before)) = (event, &before) {
+            if let (FlowLogEvent::Moved { .. }, Some(before)) = (event, &before) {
                 moved.set(moved.get() + 1);
                 prop_assert!(!before.is_waiting(), "it walked past a question");
             }

@@ -2,9 +2,9 @@
 //!
 //! A person who has seen a question and has not answered is no reason for an alert, and neither is a running agent.
 
-use super::{Delivery, Ending, Gate, Held};
-use crate::run::{How, Run, State};
-use crate::task::{Status, Task};
+use super::{DeferredAction, DeliveryState, Gate, GateEnding};
+use crate::run::{Run, RunEndKind, RunState};
+use crate::task::{Task, TaskStatus};
 use crate::{Approvers, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -28,9 +28,9 @@ pub const OVER_MICROS: i64 = 7 * 24 * 60 * MINUTE;
 
 /// A stalled step of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alert {
+pub struct GateAlert {
     /// The step that is stalled.
-    pub trouble: Trouble,
+    pub trouble: AlertKind,
     /// The handle of the gate.
     pub gate: String,
     /// The time since which it is stalled.
@@ -44,7 +44,7 @@ pub struct Alert {
 /// The step of a gate that is stalled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trouble {
+pub enum AlertKind {
     /// No person has seen the question.
     Unseen,
     /// No person is left whose answer would count.
@@ -61,24 +61,24 @@ pub enum Trouble {
     Undone,
 }
 
-impl Trouble {
+impl AlertKind {
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Trouble::Unseen => "unseen",
-            Trouble::Unanswerable => "unanswerable",
-            Trouble::AskerLost => "asker_lost",
-            Trouble::Undelivered => "undelivered",
-            Trouble::DeliveryFailed => "delivery_failed",
-            Trouble::Unacknowledged => "unacknowledged",
-            Trouble::Undone => "undone",
+            AlertKind::Unseen => "unseen",
+            AlertKind::Unanswerable => "unanswerable",
+            AlertKind::AskerLost => "asker_lost",
+            AlertKind::Undelivered => "undelivered",
+            AlertKind::DeliveryFailed => "delivery_failed",
+            AlertKind::Unacknowledged => "unacknowledged",
+            AlertKind::Undone => "undone",
         }
     }
 }
 
 /// The runs, the task and the people related to a gate.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Around<'a> {
+pub struct GateContext<'a> {
     /// The run that asked.
     pub asked_in: Option<&'a Run>,
     /// The last run of its task.
@@ -89,11 +89,13 @@ pub struct Around<'a> {
     pub people: Option<&'a BTreeSet<String>>,
 }
 
-impl Around<'_> {
+impl GateContext<'_> {
     /// True if an agent is running that learns of the ending by itself.
     fn is_at_work(&self, now: Timestamp) -> bool {
         let runs = [self.asked_in, self.last_run];
-        runs.into_iter().flatten().any(|run| run.state == State::Running && now < run.lease_until)
+        runs.into_iter()
+            .flatten()
+            .any(|run| run.state == RunState::Running && now < run.lease_until)
     }
 
     /// Whether the task says why nobody comes: it waits for another answer, or this very answer ended it. That it is
@@ -105,23 +107,29 @@ impl Around<'_> {
             gate.opened.lineage.run.is_none() && ended == gate.ended_at()
         };
         self.task.is_some_and(|task| match task.status {
-            Status::Open => task.is_waiting(),
-            Status::InProgress | Status::Deferred | Status::Failed | Status::Blocked => false,
-            Status::Closed | Status::Deleted => is_ended_by(task),
+            TaskStatus::Open => task.is_waiting(),
+            TaskStatus::InProgress
+            | TaskStatus::Deferred
+            | TaskStatus::Failed
+            | TaskStatus::Blocked => false,
+            TaskStatus::Closed | TaskStatus::Deleted => is_ended_by(task),
         })
     }
 
     /// Returns the remedy for an answer that the agent of a task does not pick up.
     fn how_it_gets_there(&self, gate: &Gate) -> String {
         let of_task = |task: &Task| match task.status {
-            Status::Open | Status::InProgress => {
+            TaskStatus::Open | TaskStatus::InProgress => {
                 "its task waits for a worker: sayso work".to_owned()
             }
-            Status::Deferred | Status::Failed | Status::Blocked | Status::Closed => {
+            TaskStatus::Deferred
+            | TaskStatus::Failed
+            | TaskStatus::Blocked
+            | TaskStatus::Closed => {
                 let (handle, status) = (&task.handle, task.status);
                 format!("its task is {status}; a worker hands it over after: sayso reopen {handle}")
             }
-            Status::Deleted => format!("its task was deleted; see: sayso show {}", task.handle),
+            TaskStatus::Deleted => format!("its task was deleted; see: sayso show {}", task.handle),
         };
         let asks_again = || {
             let handle = gate.handle();
@@ -136,32 +144,38 @@ impl Around<'_> {
 }
 
 /// True if this gate could have an alert now. It saves loading the related objects if none is possible.
-pub fn could_hang(gate: &Gate, now: Timestamp) -> bool {
+pub fn may_have_alerts(gate: &Gate, now: Timestamp) -> bool {
     let is_asked_by_run = gate.is_open() && gate.opened.lineage.run.is_some();
     let is_for_some = gate.is_open() && gate.opened.approvers != Approvers::Anyone;
-    is_asked_by_run || is_for_some || !alerts(gate, &Around::default(), now).is_empty()
+    is_asked_by_run || is_for_some || !alerts(gate, &GateContext::default(), now).is_empty()
 }
 
 /// Returns the alerts of a gate.
-pub fn alerts(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Vec<Alert> {
+pub fn alerts(gate: &Gate, around: &GateContext<'_>, now: Timestamp) -> Vec<GateAlert> {
     let found = match &gate.ending {
         None => vec![unseen(gate, now), unanswerable(gate, around), asker_lost(gate, around, now)],
         Some(ending) => vec![on_its_way(gate, ending, around, now), undone(gate, now)],
     };
-    let is_of_now = |alert: &Alert| now < alert.since.plus_micros(OVER_MICROS);
+    let is_of_now = |alert: &GateAlert| now < alert.since.plus_micros(OVER_MICROS);
     let mut alerts: Vec<_> = found.into_iter().flatten().collect();
     // An open gate is never history.
     alerts.retain(|alert| gate.is_open() || is_of_now(alert));
     alerts
 }
 
-fn alert(gate: &Gate, trouble: Trouble, since: Timestamp, what: String, hint: String) -> Alert {
-    Alert { trouble, gate: gate.handle().into(), since, what, hint }
+fn alert(
+    gate: &Gate,
+    trouble: AlertKind,
+    since: Timestamp,
+    what: String,
+    hint: String,
+) -> GateAlert {
+    GateAlert { trouble, gate: gate.handle().into(), since, what, hint }
 }
 
 /// Alerts if no person knows of the gate. Once it is seen, claimed, snoozed or voted on, people may take as long as
 /// they like.
-fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
+fn unseen(gate: &Gate, now: Timestamp) -> Option<GateAlert> {
     let is_known = !gate.seen.is_empty() || !gate.votes.is_empty() || gate.claim.is_some();
     let is_put_off = gate.snoozed_until.is_some();
     let is_late = now >= gate.opened_at.plus_micros(UNSEEN_MICROS);
@@ -171,12 +185,12 @@ fn unseen(gate: &Gate, now: Timestamp) -> Option<Alert> {
     let handle = gate.handle();
     let what = format!("nobody has looked at gate {handle}");
     let hint = format!("look at it with: sayso show {handle}");
-    Some(alert(gate, Trouble::Unseen, gate.opened_at, what, hint))
+    Some(alert(gate, AlertKind::Unseen, gate.opened_at, what, hint))
 }
 
 /// Alerts if the approvers have left and no deputy has their vote. A later escalation level may still bring in
 /// others, and then there is no alert.
-fn unanswerable(gate: &Gate, around: &Around<'_>) -> Option<Alert> {
+fn unanswerable(gate: &Gate, around: &GateContext<'_>) -> Option<GateAlert> {
     if can_be_answered_by(gate, around.people?) {
         return None;
     }
@@ -186,7 +200,7 @@ fn unanswerable(gate: &Gate, around: &Around<'_>) -> Option<Alert> {
     let hint = format!(
         "invite them again (sayso people invite NAME), or take it back (sayso withdraw {handle}) and ask anew"
     );
-    Some(alert(gate, Trouble::Unanswerable, gate.opened_at, what, hint))
+    Some(alert(gate, AlertKind::Unanswerable, gate.opened_at, what, hint))
 }
 
 /// True if enough of these people could still answer a gate: with their own vote or a delegated one, now or at a
@@ -203,14 +217,19 @@ pub fn can_be_answered_by(gate: &Gate, people: &BTreeSet<String>) -> bool {
 }
 
 /// Alerts if the worker of the run is gone. A run that ended with its question is parked, which is fine.
-fn asker_lost(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Option<Alert> {
+fn asker_lost(gate: &Gate, around: &GateContext<'_>, now: Timestamp) -> Option<GateAlert> {
     let run = around.asked_in?;
     let since = match &run.state {
-        State::Running => Some(run.lease_until).filter(|until| now >= *until),
-        State::Ended { how: How::Lost, at, .. } => Some(*at),
-        State::Ended {
+        RunState::Running => Some(run.lease_until).filter(|until| now >= *until),
+        RunState::Ended { how: RunEndKind::Lost, at, .. } => Some(*at),
+        RunState::Ended {
             how:
-                How::Completed | How::Asked | How::Unclear | How::Failed | How::Limited | How::Stopped,
+                RunEndKind::Completed
+                | RunEndKind::Asked
+                | RunEndKind::Unclear
+                | RunEndKind::Failed
+                | RunEndKind::Limited
+                | RunEndKind::Stopped,
             ..
         } => None,
     }?;
@@ -221,30 +240,35 @@ fn asker_lost(gate: &Gate, around: &Around<'_>, now: Timestamp) -> Option<Alert>
     let asker = &gate.opened.lineage.asker;
     let what = format!("the run of {asker} that asked gate {} was lost", gate.handle());
     let hint = "its task is taken up again by: sayso work; the answer goes to that run".into();
-    Some(alert(gate, Trouble::AskerLost, since, what, hint))
+    Some(alert(gate, AlertKind::AskerLost, since, what, hint))
 }
 
-fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp) -> Option<Alert> {
+fn on_its_way(
+    gate: &Gate,
+    ending: &GateEnding,
+    around: &GateContext<'_>,
+    now: Timestamp,
+) -> Option<GateAlert> {
     let asker = &gate.opened.lineage.asker;
     let handle = gate.handle();
     match (&gate.delivery, is_waited_for(gate, ending)) {
-        (Delivery::Failed { at, attempts, why }, _) => {
+        (DeliveryState::Failed { at, attempts, why }, _) => {
             let what = format!(
                 "the answer to gate {handle} could not be handed to {asker} ({attempts} times): {why}"
             );
             let hint = "a worker tries again: sayso work".into();
-            Some(alert(gate, Trouble::DeliveryFailed, *at, what, hint))
+            Some(alert(gate, AlertKind::DeliveryFailed, *at, what, hint))
         }
-        (Delivery::Pending { since }, true) => {
+        (DeliveryState::Pending { since }, true) => {
             let is_late = now >= since.plus_micros(UNDELIVERED_MICROS);
             if !is_late || around.is_at_work(now) || around.is_explained(gate) {
                 return None;
             }
             let what = format!("{asker} has not come for the answer to gate {handle}");
             let hint = around.how_it_gets_there(gate);
-            Some(alert(gate, Trouble::Undelivered, *since, what, hint))
+            Some(alert(gate, AlertKind::Undelivered, *since, what, hint))
         }
-        (Delivery::Delivered { at }, true) => {
+        (DeliveryState::Delivered { at }, true) => {
             let is_late = now >= at.plus_micros(UNACKNOWLEDGED_MICROS);
             if !is_late || around.is_at_work(now) || around.is_explained(gate) {
                 return None;
@@ -252,29 +276,32 @@ fn on_its_way(gate: &Gate, ending: &Ending, around: &Around<'_>, now: Timestamp)
             let what =
                 format!("{asker} was handed the answer to gate {handle} and has not gone on");
             let hint = format!("look what it does, and write to it with: sayso tell {asker} \"…\"");
-            Some(alert(gate, Trouble::Unacknowledged, *at, what, hint))
+            Some(alert(gate, AlertKind::Unacknowledged, *at, what, hint))
         }
-        (Delivery::None | Delivery::Acknowledged { .. } | Delivery::Never { .. }, _)
-        | (Delivery::Pending { .. } | Delivery::Delivered { .. }, false) => None,
+        (
+            DeliveryState::None | DeliveryState::Acknowledged { .. } | DeliveryState::Never { .. },
+            _,
+        )
+        | (DeliveryState::Pending { .. } | DeliveryState::Delivered { .. }, false) => None,
     }
 }
 
 /// True if an agent waits for this ending. People look by themselves, and an asker that withdrew its question knows.
-fn is_waited_for(gate: &Gate, ending: &Ending) -> bool {
+fn is_waited_for(gate: &Gate, ending: &GateEnding) -> bool {
     let is_agents = gate.opened.lineage.role == Role::Agent;
     is_agents
         && match ending {
-            Ending::Answered { .. } | Ending::Expired { .. } => true,
-            Ending::Withdrawn { .. } | Ending::Superseded { .. } => false,
+            GateEnding::Answered { .. } | GateEnding::Expired { .. } => true,
+            GateEnding::Withdrawn { .. } | GateEnding::Superseded { .. } => false,
         }
 }
 
 /// Alerts if an action deferred by sayso was not carried out after its approval; a tool call is up to its agent.
-fn undone(gate: &Gate, now: Timestamp) -> Option<Alert> {
+fn undone(gate: &Gate, now: Timestamp) -> Option<GateAlert> {
     let since = gate.ended_at()?;
     let is_ours = match &gate.opened.held {
-        Some(Held::Move { .. } | Held::Lifecycle { .. }) => true,
-        Some(Held::Call { .. }) | None => false,
+        Some(DeferredAction::Move { .. } | DeferredAction::Lifecycle { .. }) => true,
+        Some(DeferredAction::Call { .. }) | None => false,
     };
     let is_late = now >= since.plus_micros(UNDONE_MICROS);
     if !is_ours || !gate.is_to_be_done() || !is_late {
@@ -282,5 +309,5 @@ fn undone(gate: &Gate, now: Timestamp) -> Option<Alert> {
     }
     let what = format!("what gate {} approved has not been done", gate.handle());
     let hint = "it is done by: sayso work, on the machine it is for; see: sayso agent list".into();
-    Some(alert(gate, Trouble::Undone, since, what, hint))
+    Some(alert(gate, AlertKind::Undone, since, what, hint))
 }

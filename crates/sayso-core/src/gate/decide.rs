@@ -1,11 +1,14 @@
 //! Decides the commands of a gate: returns the events to append, or a refusal. Approvers, proof, deadline and
 //! idempotency are checked here.
 
+use super::delegation::{Absentee, let_in_since, people, suffices};
 use super::schedule::tick;
-use super::voices::{Absent, let_in_since, people, suffices};
-use super::{Card, Delivery, Ending, Event, Gate, Held, Opened, Signature};
+use super::{
+    AnswerSignature, Card, DeferredAction, DeliveryState, Gate, GateEnding, GateEvent, GateSpec,
+};
 use crate::{
-    Actor, Answer, Approvers, Code, Deed, GateId, Proof, Refusal, Role, Timestamp, Verdict,
+    Actor, Answer, Approvers, Code, GateId, IdentityProof, Permission, Refusal, Role, Timestamp,
+    Verdict,
 };
 use std::collections::BTreeSet;
 
@@ -23,13 +26,13 @@ pub const FACTS_MAX: usize = 100;
 
 /// A command to a gate.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Command {
+pub enum GateCommand {
     /// Open the gate with a question.
-    Open(Box<Opened>),
+    Open(Box<GateSpec>),
     /// Change the card of the gate.
     Revise(Card),
     /// Record that the caller saw the card with this digest.
-    See {
+    MarkSeen {
         /// The digest that was shown.
         digest: String,
     },
@@ -86,7 +89,7 @@ pub enum Command {
         by: GateId,
     },
     /// Record the outcome of the deferred action, in the same transaction as the action or after it.
-    Act {
+    RecordOutcome {
         /// True if the action was done.
         done: bool,
         /// The action, or the reason why it was not done.
@@ -108,16 +111,16 @@ pub enum Command {
     },
 }
 
-impl Command {
+impl GateCommand {
     /// True if only approvers and their deputies may give this command.
-    pub const fn takes_a_voice(&self) -> bool {
+    pub const fn is_decision(&self) -> bool {
         matches!(
             self,
-            Command::Answer { .. }
-                | Command::Claim { .. }
-                | Command::Snooze { .. }
-                | Command::Extend { .. }
-                | Command::Delegate { .. }
+            GateCommand::Answer { .. }
+                | GateCommand::Claim { .. }
+                | GateCommand::Snooze { .. }
+                | GateCommand::Extend { .. }
+                | GateCommand::Delegate { .. }
         )
     }
 }
@@ -125,44 +128,46 @@ impl Command {
 /// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     gate: Option<&Gate>,
-    command: &Command,
+    command: &GateCommand,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GateEvent>, Refusal> {
     let Some(gate) = gate else {
         return match command {
-            Command::Open(opened) => open(opened, actor),
+            GateCommand::Open(opened) => open(opened, actor),
             _ => Err(Refusal::new(Code::NotFound, "there is no such gate")),
         };
     };
     match command {
-        Command::Open(opened) => open_again(gate, opened, actor),
-        Command::Revise(card) => revise(gate, card, actor, at),
-        Command::See { digest } => Ok(see(gate, digest, actor)),
-        Command::Claim { until } => claim(gate, *until, actor, at),
-        Command::Release => release(gate, actor),
-        Command::Snooze { until } => snooze(gate, *until, actor, at),
-        Command::Remind => nudge(gate, Event::Reminded, actor, at),
-        Command::Escalate => {
+        GateCommand::Open(opened) => open_again(gate, opened, actor),
+        GateCommand::Revise(card) => revise(gate, card, actor, at),
+        GateCommand::MarkSeen { digest } => Ok(see(gate, digest, actor)),
+        GateCommand::Claim { until } => claim(gate, *until, actor, at),
+        GateCommand::Release => release(gate, actor),
+        GateCommand::Snooze { until } => snooze(gate, *until, actor, at),
+        GateCommand::Remind => nudge(gate, GateEvent::Reminded, actor, at),
+        GateCommand::Escalate => {
             let level = gate.escalation.saturating_add(1);
-            nudge(gate, Event::Escalated { level, until: None }, actor, at)
+            nudge(gate, GateEvent::Escalated { level, until: None }, actor, at)
         }
-        Command::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
-        Command::Delegate { to, reason } => delegate(gate, to, reason, actor, at),
-        Command::DropVotes { of } => drop_votes(gate, of, actor),
-        Command::Tick => actor.check(Deed::Track, "let time pass").map(|()| tick(gate, at)),
-        Command::Extend { until } => extend(gate, *until, actor, at),
-        Command::Withdraw { reason } => withdraw(gate, reason, actor),
-        Command::Supersede { by } => supersede(gate, *by, actor),
-        Command::Act { done, what } => act(gate, *done, what, actor),
-        Command::Deliver => deliver(gate, actor),
-        Command::Acknowledge => acknowledge(gate, actor),
-        Command::FailDelivery { why } => fail_delivery(gate, why, actor),
-        Command::GiveUpDelivery { why } => give_up_delivery(gate, why, actor),
+        GateCommand::Answer { answer, digest } => self::answer(gate, answer, digest, actor, at),
+        GateCommand::Delegate { to, reason } => delegate(gate, to, reason, actor, at),
+        GateCommand::DropVotes { of } => drop_votes(gate, of, actor),
+        GateCommand::Tick => {
+            actor.check(Permission::Track, "let time pass").map(|()| tick(gate, at))
+        }
+        GateCommand::Extend { until } => extend(gate, *until, actor, at),
+        GateCommand::Withdraw { reason } => withdraw(gate, reason, actor),
+        GateCommand::Supersede { by } => supersede(gate, *by, actor),
+        GateCommand::RecordOutcome { done, what } => act(gate, *done, what, actor),
+        GateCommand::Deliver => deliver(gate, actor),
+        GateCommand::Acknowledge => acknowledge(gate, actor),
+        GateCommand::FailDelivery { why } => fail_delivery(gate, why, actor),
+        GateCommand::GiveUpDelivery { why } => give_up_delivery(gate, why, actor),
     }
 }
 
-fn open(opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn open(opened: &GateSpec, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_may_open(opened, actor)?;
     check_card(&opened.card)?;
     let left_out = opened.lineage.launcher.as_deref().filter(|_| opened.launcher_excluded);
@@ -174,11 +179,11 @@ fn open(opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
         )
         .hint("name people who may answer; who launched the asker may be left out"));
     }
-    Ok(vec![Event::Opened(Box::new(opened.clone()))])
+    Ok(vec![GateEvent::Opened(Box::new(opened.clone()))])
 }
 
 /// Accepts the same question again without effect. The handle is not compared, because the desk assigns it.
-fn open_again(gate: &Gate, opened: &Opened, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn open_again(gate: &Gate, opened: &GateSpec, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_may_open(opened, actor)?;
     let first = &gate.opened;
     let same_question = first.digest(&first.card, 1) == opened.digest(&opened.card, 1);
@@ -195,8 +200,8 @@ fn open_again(gate: &Gate, opened: &Opened, actor: &Actor) -> Result<Vec<Event>,
 
 /// Checks that the actor may open this gate. A worker or a service may ask for an agent. An agent asks for itself:
 /// its launcher, who may be excluded as an approver, comes from its credential.
-fn check_may_open(opened: &Opened, actor: &Actor) -> Result<(), Refusal> {
-    actor.check(Deed::Ask, "ask")?;
+fn check_may_open(opened: &GateSpec, actor: &Actor) -> Result<(), Refusal> {
+    actor.check(Permission::Ask, "ask")?;
     if actor.role == Role::Agent && opened.lineage != actor.lineage() {
         return Err(Refusal::new(
             Code::NotAllowed,
@@ -206,7 +211,12 @@ fn check_may_open(opened: &Opened, actor: &Actor) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn revise(gate: &Gate, card: &Card, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn revise(
+    gate: &Gate,
+    card: &Card,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<GateEvent>, Refusal> {
     check_asker(gate, actor, "change the question of")?;
     if gate.opened.held.is_some() {
         let message = format!("gate {} says what would be done: nobody words it", gate.handle());
@@ -220,17 +230,17 @@ fn revise(gate: &Gate, card: &Card, actor: &Actor, at: Timestamp) -> Result<Vec<
     }
     let revision = gate.revision + 1;
     let digest = gate.opened.digest(card, revision);
-    Ok(vec![Event::Revised { card: card.clone(), revision, digest }])
+    Ok(vec![GateEvent::Revised { card: card.clone(), revision, digest }])
 }
 
 /// Records only people, only the current card, and each card once per person.
-fn see(gate: &Gate, digest: &str, actor: &Actor) -> Vec<Event> {
+fn see(gate: &Gate, digest: &str, actor: &Actor) -> Vec<GateEvent> {
     let seen_already = gate.seen_by(&actor.name).is_some_and(|s| s.digest == gate.digest);
     let is_current = gate.digest.is_named_by(digest);
     if actor.role != Role::Human || seen_already || !is_current || !gate.is_open() {
         return vec![];
     }
-    vec![Event::Seen { by: actor.name.clone(), digest: gate.digest.clone() }]
+    vec![GateEvent::Seen { by: actor.name.clone(), digest: gate.digest.clone() }]
 }
 
 fn claim(
@@ -238,7 +248,7 @@ fn claim(
     until: Timestamp,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GateEvent>, Refusal> {
     check_is_for(gate, actor, "claim")?;
     check_waits(gate, at)?;
     if until <= at {
@@ -251,14 +261,14 @@ fn claim(
         )
         .hint("answering it is still possible; a claim only tells others that somebody is on it")),
         Some(claim) if claim.by == actor.name && claim.until == until => Ok(vec![]),
-        _ => Ok(vec![Event::Claimed { by: actor.name.clone(), until }]),
+        _ => Ok(vec![GateEvent::Claimed { by: actor.name.clone(), until }]),
     }
 }
 
-fn release(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Answer, "release a gate")?;
+fn release(gate: &Gate, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
+    actor.check(Permission::Answer, "release a gate")?;
     let is_mine = gate.claim.as_ref().is_some_and(|c| c.by == actor.name);
-    Ok(if is_mine && gate.is_open() { vec![Event::Released] } else { vec![] })
+    Ok(if is_mine && gate.is_open() { vec![GateEvent::Released] } else { vec![] })
 }
 
 fn snooze(
@@ -266,7 +276,7 @@ fn snooze(
     until: Timestamp,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GateEvent>, Refusal> {
     check_is_for(gate, actor, "snooze")?;
     check_waits(gate, at)?;
     let is_put_off = gate.snoozed_until.is_some_and(|until| until > at);
@@ -279,7 +289,7 @@ fn snooze(
         return Ok(vec![]);
     }
     // A snooze until now or earlier ends the present one.
-    Ok(vec![Event::Snoozed { by: actor.name.clone(), until: until.max(at) }])
+    Ok(vec![GateEvent::Snoozed { by: actor.name.clone(), until: until.max(at) }])
 }
 
 fn answer(
@@ -288,8 +298,8 @@ fn answer(
     digest: &str,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
-    let answer = &answer.clone().to_question(&gate.card.shape);
+) -> Result<Vec<GateEvent>, Refusal> {
+    let answer = &answer.clone().with_verdict_for(&gate.card.shape);
     match has_veto(gate, answer, actor) {
         true => check_proof(gate, actor)?,
         false => check_may_decide(gate, actor, "answer")?,
@@ -313,18 +323,18 @@ fn answer(
     let by = signed(gate, answer, actor, at);
     let answer = answer.clone();
     if answer.verdict.is_no() || is_enough(gate, &answer, &by) {
-        return Ok(vec![Event::Answered { answer, by }]);
+        return Ok(vec![GateEvent::Answered { answer, by }]);
     }
     let said_before = gate.votes.iter().any(|v| v.by.name == actor.name && v.answer == answer);
     if said_before {
         return Ok(vec![]);
     }
     check_adds_a_person(gate, &answer, &by)?;
-    Ok(vec![Event::Voted { answer, by }])
+    Ok(vec![GateEvent::Voted { answer, by }])
 }
 
 /// A yes that completes nothing is kept for the next one, unless somebody who counts as the same person said it before.
-fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(), Refusal> {
+fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &AnswerSignature) -> Result<(), Refusal> {
     let equal = gate.votes.iter().filter(|v| v.answer.content == answer.content);
     let mut others = equal.map(|v| &v.by).filter(|other| other.name != by.name);
     let Some(same) = others.find(|other| other.is_one_with(by)) else {
@@ -341,19 +351,19 @@ fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &Signature) -> Result<(
 /// Returns the signature of an answer: the person, and the people whose votes it includes. Delegations of this gate
 /// are always included; absent people only if their vote is needed. So the record names only people who had a part in
 /// it.
-fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signature {
-    let with_voices = |stands_for: &[Absent]| {
-        let mut signature = Signature::of(actor, at);
-        let voices = gate.voices(&actor.name, stands_for).into_iter();
+fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> AnswerSignature {
+    let with_voices = |stands_for: &[Absentee]| {
+        let mut signature = AnswerSignature::of(actor, at);
+        let voices = gate.represented(&actor.name, stands_for).into_iter();
         let others = voices.filter(|name| *name != actor.name);
         let counted = others.filter(|name| gate.admits(&BTreeSet::from([*name])));
         signature.stands_for = counted.map(str::to_owned).collect();
-        let let_in = let_in_since(actor, &signature.voices(), gate.opened_at);
+        let let_in = let_in_since(actor, &signature.represented(), gate.opened_at);
         signature.let_in_by = let_in.into_iter().map(str::to_owned).collect();
         signature
     };
     let of_this_gate = with_voices(&[]);
-    let is_theirs = gate.admits(&of_this_gate.voices());
+    let is_theirs = gate.admits(&of_this_gate.represented());
     let is_no = answer.verdict.is_no();
     match is_theirs && (is_no || is_enough(gate, answer, &of_this_gate)) {
         true => of_this_gate,
@@ -362,7 +372,7 @@ fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> Signatu
 }
 
 /// True if this approval, together with equal ones before it, reaches the quorum.
-fn is_enough(gate: &Gate, answer: &Answer, by: &Signature) -> bool {
+fn is_enough(gate: &Gate, answer: &Answer, by: &AnswerSignature) -> bool {
     let others = gate.votes.iter().filter(|v| v.by.name != by.name);
     let agreed = others.filter(|v| v.answer.content == answer.content).map(|v| &v.by);
     let people = people(agreed.chain([by]));
@@ -378,7 +388,7 @@ fn check_may_decide(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusa
 /// True if the answer is a rejection by a person with a veto, whose approval may not count.
 fn has_veto(gate: &Gate, answer: &Answer, actor: &Actor) -> bool {
     let is_named = gate.opened.veto.contains(&actor.name);
-    is_named && answer.verdict.is_no() && actor.may(Deed::Answer)
+    is_named && answer.verdict.is_no() && actor.may(Permission::Answer)
 }
 
 fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
@@ -390,13 +400,14 @@ fn check_proof(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
             format!("gate {} needs {needs} as proof; this is {has}", opened.handle),
         )
         .hint(match opened.least_proof {
-            Proof::Presence => {
+            IdentityProof::Presence => {
                 "touch a passkey: answer it over the API or on the pages of the server"
             }
-            Proof::TwoPeople => "it takes two people, each by themselves",
-            Proof::None | Proof::Token | Proof::Tty | Proof::Passphrase => {
-                "unlock this terminal with: sayso unlock"
-            }
+            IdentityProof::TwoPeople => "it takes two people, each by themselves",
+            IdentityProof::None
+            | IdentityProof::Token
+            | IdentityProof::Tty
+            | IdentityProof::Passphrase => "unlock this terminal with: sayso unlock",
         }));
     }
     Ok(())
@@ -412,7 +423,7 @@ impl Gate {
 /// Checks that the gate is for this person, among others.
 fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     let Gate { opened, .. } = gate;
-    actor.check(Deed::Answer, &format!("{verb} gate {}", opened.handle))?;
+    actor.check(Permission::Answer, &format!("{verb} gate {}", opened.handle))?;
     if gate.excludes(&actor.name) {
         return Err(Refusal::new(
             Code::NotAnApprover,
@@ -420,7 +431,7 @@ fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
         )
         .hint("somebody else has to answer it"));
     }
-    if !gate.admits(&gate.voices(&actor.name, &actor.stands_for)) {
+    if !gate.admits(&gate.represented(&actor.name, &actor.stands_for)) {
         let who = gate.approvers().map(Approvers::in_words).collect::<Vec<_>>().join(" or ");
         return Err(Refusal::new(
             Code::NotAnApprover,
@@ -434,18 +445,20 @@ fn check_is_for(gate: &Gate, actor: &Actor, verb: &str) -> Result<(), Refusal> {
 /// without effect.
 fn after_the_end(
     gate: &Gate,
-    ending: &Ending,
+    ending: &GateEnding,
     given: &Answer,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
-    let gave = |answer: &Answer, by: &Signature| answer == given && by.name == actor.name;
+) -> Result<Vec<GateEvent>, Refusal> {
+    let gave = |answer: &Answer, by: &AnswerSignature| answer == given && by.name == actor.name;
     let is_theirs = match ending {
-        Ending::Answered { answer, by } => {
+        GateEnding::Answered { answer, by } => {
             let was_outvoted = (answer.verdict, &answer.content) != (given.verdict, &given.content);
             let voted = gate.votes.iter().any(|v| gave(&v.answer, &v.by));
             gave(answer, by) || (voted && !was_outvoted)
         }
-        Ending::Expired { .. } | Ending::Withdrawn { .. } | Ending::Superseded { .. } => false,
+        GateEnding::Expired { .. }
+        | GateEnding::Withdrawn { .. }
+        | GateEnding::Superseded { .. } => false,
     };
     if is_theirs { Ok(vec![]) } else { Err(closed(gate, ending)) }
 }
@@ -455,10 +468,10 @@ pub fn check_is_open(gate: &Gate) -> Result<(), Refusal> {
     gate.ending.as_ref().map_or(Ok(()), |ending| Err(closed(gate, ending)))
 }
 
-fn closed(gate: &Gate, ending: &Ending) -> Refusal {
+fn closed(gate: &Gate, ending: &GateEnding) -> Refusal {
     let handle = gate.handle();
     match ending {
-        Ending::Answered { answer, by } => Refusal::new(
+        GateEnding::Answered { answer, by } => Refusal::new(
             Code::AlreadyAnswered,
             match answer.verdict {
                 Verdict::Answered => format!("gate {handle} is already answered by {}", by.name),
@@ -468,14 +481,14 @@ fn closed(gate: &Gate, ending: &Ending) -> Refusal {
             },
         )
         .hint(format!("see the answer with: sayso show {handle}")),
-        Ending::Expired { .. } => Refusal::new(
+        GateEnding::Expired { .. } => Refusal::new(
             Code::NotWaiting,
             format!("gate {handle} has expired; nobody answered it in time"),
         ),
-        Ending::Withdrawn { by, reason, .. } => {
+        GateEnding::Withdrawn { by, reason, .. } => {
             Refusal::new(Code::NotWaiting, format!("gate {handle} was withdrawn by {by}: {reason}"))
         }
-        Ending::Superseded { by, .. } => {
+        GateEnding::Superseded { by, .. } => {
             Refusal::new(Code::NotWaiting, format!("gate {handle} was replaced by gate {by}"))
         }
     }
@@ -487,7 +500,7 @@ fn check_waits(gate: &Gate, at: Timestamp) -> Result<(), Refusal> {
         return Err(closed(gate, ending));
     }
     if is_late(gate, at) {
-        return Err(closed(gate, &Ending::Expired { at, at_end: gate.at_end() }));
+        return Err(closed(gate, &GateEnding::Expired { at, at_end: gate.at_end() }));
     }
     Ok(())
 }
@@ -504,7 +517,7 @@ fn delegate(
     reason: &str,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GateEvent>, Refusal> {
     let own = Actor { stands_for: vec![], ..actor.clone() };
     check_may_decide(gate, &own, "delegate")?;
     check_waits(gate, at)?;
@@ -530,14 +543,14 @@ fn delegate(
         return Ok(vec![]);
     }
     let (by, to, reason) = (actor.name.clone(), to.to_owned(), reason.to_owned());
-    Ok(vec![Event::Delegated { by, to, reason }])
+    Ok(vec![GateEvent::Delegated { by, to, reason }])
 }
 
 /// Who sends a person away lets their voice fall as well, also where it was handed on: a quorum is of people who are here.
-fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Govern, "let votes fall")?;
+fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
+    actor.check(Permission::Govern, "let votes fall")?;
     let has_voice = gate.is_open() && gate.holds_voice_of(of);
-    Ok(if has_voice { vec![Event::VotesDropped { of: of.into() }] } else { vec![] })
+    Ok(if has_voice { vec![GateEvent::VotesDropped { of: of.into() }] } else { vec![] })
 }
 
 /// Checks that `deputy` is a valid deputy for this person.
@@ -555,8 +568,13 @@ pub fn check_deputy(person: &str, deputy: &str) -> Result<(), Refusal> {
 }
 
 /// Reminds or escalates, for timers and people only: an agent would put pressure on people.
-fn nudge(gate: &Gate, event: Event, actor: &Actor, at: Timestamp) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Track, "remind people")?;
+fn nudge(
+    gate: &Gate,
+    event: GateEvent,
+    actor: &Actor,
+    at: Timestamp,
+) -> Result<Vec<GateEvent>, Refusal> {
+    actor.check(Permission::Track, "remind people")?;
     if actor.role == Role::Agent {
         return Err(Refusal::new(
             Code::NotAllowed,
@@ -573,7 +591,7 @@ fn extend(
     until: Timestamp,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<GateEvent>, Refusal> {
     check_is_for(gate, actor, "extend")?;
     check_waits(gate, at)?;
     if until <= at {
@@ -586,11 +604,11 @@ fn extend(
     if gate.deadline() == Some(until) {
         return Ok(vec![]);
     }
-    Ok(vec![Event::Extended { by: actor.name.clone(), until }])
+    Ok(vec![GateEvent::Extended { by: actor.name.clone(), until }])
 }
 
 /// Withdraws the question. The asker may; for any other actor it counts as a verdict.
-fn withdraw(gate: &Gate, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn withdraw(gate: &Gate, reason: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     if !actor.is_asker(&gate.opened.lineage) {
         check_may_decide(gate, actor, "withdraw")?;
     }
@@ -601,79 +619,83 @@ fn withdraw(gate: &Gate, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refu
         ));
     }
     match &gate.ending {
-        Some(Ending::Withdrawn { .. }) => Ok(vec![]),
+        Some(GateEnding::Withdrawn { .. }) => Ok(vec![]),
         Some(ending) => Err(closed(gate, ending)),
-        None => Ok(vec![Event::Withdrawn { by: actor.name.clone(), reason: reason.into() }]),
+        None => Ok(vec![GateEvent::Withdrawn { by: actor.name.clone(), reason: reason.into() }]),
     }
 }
 
-fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn supersede(gate: &Gate, by: GateId, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_asker(gate, actor, "replace")?;
     if by == gate.opened.id {
         let handle = gate.handle();
         return Err(Refusal::new(Code::BadValue, format!("gate {handle} cannot replace itself")));
     }
     match &gate.ending {
-        Some(Ending::Superseded { by: before, .. }) if *before == by => Ok(vec![]),
+        Some(GateEnding::Superseded { by: before, .. }) if *before == by => Ok(vec![]),
         Some(ending) => Err(closed(gate, ending)),
-        None => Ok(vec![Event::Superseded { by }]),
+        None => Ok(vec![GateEvent::Superseded { by }]),
     }
 }
 
 /// Records the outcome of the deferred action. sayso carries it out, so no agent may report it. A granted tool call
 /// is the exception: its asker uses the grant up when the call runs.
-fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    let is_own_grant =
-        matches!(gate.opened.held, Some(Held::Call { .. })) && is_asker_or_follows(gate, actor);
+fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
+    let is_own_grant = matches!(gate.opened.held, Some(DeferredAction::Call { .. }))
+        && is_asker_or_follows(gate, actor);
     if actor.role == Role::Agent && !is_own_grant {
         let message =
             format!("agent {} may not say what became of gate {}", actor.name, gate.handle());
         return Err(Refusal::new(Code::NotAllowed, message));
     }
     Ok(match gate.is_to_be_done() {
-        true => vec![Event::Acted { done, what: what.into() }],
+        true => vec![GateEvent::Acted { done, what: what.into() }],
         false => vec![],
     })
 }
 
-fn deliver(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn deliver(gate: &Gate, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_may_carry(gate, actor)?;
     check_ended(gate)?;
     Ok(match gate.delivery {
-        Delivery::Pending { .. } | Delivery::Failed { .. } | Delivery::Never { .. } => {
-            vec![Event::Delivered]
+        DeliveryState::Pending { .. }
+        | DeliveryState::Failed { .. }
+        | DeliveryState::Never { .. } => {
+            vec![GateEvent::Delivered]
         }
-        Delivery::None | Delivery::Delivered { .. } | Delivery::Acknowledged { .. } => vec![],
+        DeliveryState::None
+        | DeliveryState::Delivered { .. }
+        | DeliveryState::Acknowledged { .. } => vec![],
     })
 }
 
-fn acknowledge(gate: &Gate, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn acknowledge(gate: &Gate, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_may_carry(gate, actor)?;
     check_ended(gate)?;
     Ok(match gate.delivery {
-        Delivery::Acknowledged { .. } => vec![],
-        Delivery::Delivered { .. } => vec![Event::Acknowledged],
-        Delivery::None
-        | Delivery::Pending { .. }
-        | Delivery::Failed { .. }
-        | Delivery::Never { .. } => vec![Event::Delivered, Event::Acknowledged],
+        DeliveryState::Acknowledged { .. } => vec![],
+        DeliveryState::Delivered { .. } => vec![GateEvent::Acknowledged],
+        DeliveryState::None
+        | DeliveryState::Pending { .. }
+        | DeliveryState::Failed { .. }
+        | DeliveryState::Never { .. } => vec![GateEvent::Delivered, GateEvent::Acknowledged],
     })
 }
 
-fn fail_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn fail_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     check_may_carry(gate, actor)?;
     check_ended(gate)?;
-    if matches!(gate.delivery, Delivery::Acknowledged { .. }) {
+    if matches!(gate.delivery, DeliveryState::Acknowledged { .. }) {
         return Ok(vec![]);
     }
     let attempts = gate.attempts.saturating_add(1);
-    Ok(vec![Event::DeliveryFailed { why: why.into(), attempts }])
+    Ok(vec![GateEvent::DeliveryFailed { why: why.into(), attempts }])
 }
 
 /// Records that the ending is not to be delivered. A completed delivery is not undone, and an agent may not declare
 /// an answer unnecessary.
-fn give_up_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Track, "take note of answers")?;
+fn give_up_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
+    actor.check(Permission::Track, "take note of answers")?;
     if actor.role == Role::Agent {
         let message = format!(
             "agent {} may not say that the answer to gate {} is not needed",
@@ -684,13 +706,13 @@ fn give_up_delivery(gate: &Gate, why: &str, actor: &Actor) -> Result<Vec<Event>,
     }
     check_ended(gate)?;
     Ok(match gate.delivery {
-        Delivery::Pending { .. } | Delivery::Failed { .. } => {
-            vec![Event::NeverDelivered { why: why.into() }]
+        DeliveryState::Pending { .. } | DeliveryState::Failed { .. } => {
+            vec![GateEvent::NeverDelivered { why: why.into() }]
         }
-        Delivery::None
-        | Delivery::Delivered { .. }
-        | Delivery::Acknowledged { .. }
-        | Delivery::Never { .. } => vec![],
+        DeliveryState::None
+        | DeliveryState::Delivered { .. }
+        | DeliveryState::Acknowledged { .. }
+        | DeliveryState::Never { .. } => vec![],
     })
 }
 
@@ -708,10 +730,10 @@ fn check_ended(gate: &Gate) -> Result<(), Refusal> {
 /// it could make those of others disappear. The refusal discloses neither the asker nor the state of that gate.
 fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
     let is_own = is_asker_or_follows(gate, actor);
-    if is_own && actor.may(Deed::Ask) {
+    if is_own && actor.may(Permission::Ask) {
         return Ok(());
     }
-    actor.check(Deed::Track, "take note of answers")?;
+    actor.check(Permission::Track, "take note of answers")?;
     if actor.role == Role::Agent && !is_own {
         let message = format!("agent {} may take note of its own answers only", actor.name);
         return Err(Refusal::new(Code::NotAllowed, message));
@@ -721,7 +743,7 @@ fn check_may_carry(gate: &Gate, actor: &Actor) -> Result<(), Refusal> {
 
 /// True for the asker, or the same agent in a later run of the task it asked for.
 fn is_asker_or_follows(gate: &Gate, actor: &Actor) -> bool {
-    let Opened { lineage, task, .. } = &gate.opened;
+    let GateSpec { lineage, task, .. } = &gate.opened;
     actor.is_asker(lineage) || actor.follows(lineage, *task)
 }
 

@@ -1,9 +1,9 @@
 //! The events of a gate, as they are stored in the log, and the digest that an answer is bound to.
 
-use super::{Card, Held, Schedule};
+use super::{Card, DeferredAction, GateSchedule};
 use crate::{
-    Actor, Answer, Approvers, AtEnd, Digest, Door, FlowId, GateId, Kind, Level, Lineage, Proof,
-    Risk, SpaceId, TaskId, Timestamp,
+    Actor, Answer, Approvers, AssuranceLevel, Digest, EntryPoint, FlowId, GateId, GateKind,
+    IdentityProof, Lineage, Risk, SpaceId, TaskId, TimeoutAction, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 /// An event of a gate. Events are only appended, never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum GateEvent {
     /// The question was asked.
-    Opened(Box<Opened>),
+    Opened(Box<GateSpec>),
     /// The asker changed the card; votes are cleared.
     Revised {
         /// The new card of the gate.
@@ -90,7 +90,7 @@ pub enum Event {
         /// The answer of the person.
         answer: Answer,
         /// The person, their proof and the time.
-        by: Signature,
+        by: AnswerSignature,
     },
     /// The votes that count for a removed person were dropped.
     VotesDropped {
@@ -102,13 +102,13 @@ pub enum Event {
         /// The answer that counts.
         answer: Answer,
         /// The person, their proof and the time.
-        by: Signature,
+        by: AnswerSignature,
     },
     /// The deadline passed without an answer.
     Expired {
         /// The timeout action that applies.
         #[serde(default)]
-        at_end: AtEnd,
+        at_end: TimeoutAction,
     },
     /// The question was withdrawn.
     Withdrawn {
@@ -150,43 +150,43 @@ pub enum Event {
     Unknown,
 }
 
-impl Event {
+impl GateEvent {
     /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
-            Event::Opened(_) => "gate.opened",
-            Event::Revised { .. } => "gate.revised",
-            Event::Seen { .. } => "gate.seen",
-            Event::Claimed { .. } => "gate.claimed",
-            Event::Released => "gate.released",
-            Event::Snoozed { .. } => "gate.snoozed",
-            Event::Woken => "gate.woken",
-            Event::Reminded => "gate.reminded",
-            Event::Escalated { .. } => "gate.escalated",
-            Event::Delegated { .. } => "gate.delegated",
-            Event::Voted { .. } => "gate.voted",
-            Event::VotesDropped { .. } => "gate.votes_dropped",
-            Event::Answered { .. } => "gate.answered",
-            Event::Warned => "gate.warned",
-            Event::Extended { .. } => "gate.extended",
-            Event::Deferred { .. } => "gate.deferred",
-            Event::Overdue => "gate.overdue",
-            Event::Expired { .. } => "gate.expired",
-            Event::Withdrawn { .. } => "gate.withdrawn",
-            Event::Superseded { .. } => "gate.superseded",
-            Event::Acted { .. } => "gate.acted",
-            Event::Delivered => "gate.delivered",
-            Event::Acknowledged => "gate.acknowledged",
-            Event::DeliveryFailed { .. } => "gate.delivery_failed",
-            Event::NeverDelivered { .. } => "gate.never_delivered",
-            Event::Unknown => "gate.unknown",
+            GateEvent::Opened(_) => "gate.opened",
+            GateEvent::Revised { .. } => "gate.revised",
+            GateEvent::Seen { .. } => "gate.seen",
+            GateEvent::Claimed { .. } => "gate.claimed",
+            GateEvent::Released => "gate.released",
+            GateEvent::Snoozed { .. } => "gate.snoozed",
+            GateEvent::Woken => "gate.woken",
+            GateEvent::Reminded => "gate.reminded",
+            GateEvent::Escalated { .. } => "gate.escalated",
+            GateEvent::Delegated { .. } => "gate.delegated",
+            GateEvent::Voted { .. } => "gate.voted",
+            GateEvent::VotesDropped { .. } => "gate.votes_dropped",
+            GateEvent::Answered { .. } => "gate.answered",
+            GateEvent::Warned => "gate.warned",
+            GateEvent::Extended { .. } => "gate.extended",
+            GateEvent::Deferred { .. } => "gate.deferred",
+            GateEvent::Overdue => "gate.overdue",
+            GateEvent::Expired { .. } => "gate.expired",
+            GateEvent::Withdrawn { .. } => "gate.withdrawn",
+            GateEvent::Superseded { .. } => "gate.superseded",
+            GateEvent::Acted { .. } => "gate.acted",
+            GateEvent::Delivered => "gate.delivered",
+            GateEvent::Acknowledged => "gate.acknowledged",
+            GateEvent::DeliveryFailed { .. } => "gate.delivery_failed",
+            GateEvent::NeverDelivered { .. } => "gate.never_delivered",
+            GateEvent::Unknown => "gate.unknown",
         }
     }
 }
 
 /// The parameters of a gate: the question, the asker, the approvers and the rules for an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Opened {
+pub struct GateSpec {
     /// The id, chosen by the caller, so that a repeated request gives the same gate (idempotency).
     pub id: GateId,
     /// The space it belongs to.
@@ -194,7 +194,7 @@ pub struct Opened {
     /// The handle that people use.
     pub handle: String,
     /// The kind of gate.
-    pub kind: Kind,
+    pub kind: GateKind,
     /// The task that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
@@ -209,7 +209,7 @@ pub struct Opened {
     #[serde(default)]
     pub approvers: Approvers,
     /// The minimum proof of identity for a verdict.
-    pub least_proof: Proof,
+    pub least_proof: IdentityProof,
     /// True if the person who launched the asker may not answer.
     #[serde(default)]
     pub launcher_excluded: bool,
@@ -218,7 +218,7 @@ pub struct Opened {
     pub deadline: Option<Timestamp>,
     /// The reminders, escalation levels and timeout action.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub schedule: Schedule,
+    pub schedule: GateSchedule,
     /// The people with a veto: their rejection counts, even if their approval does not.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub veto: BTreeSet<String>,
@@ -227,7 +227,7 @@ pub struct Opened {
     pub risk: Risk,
     /// The action that is deferred until the approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<DeferredAction>,
     /// The version of the policy that applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Digest>,
@@ -237,13 +237,13 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-impl Opened {
+impl GateSpec {
     /// Returns a question without a deadline that any person may answer.
     pub fn new(
         id: GateId,
         space: SpaceId,
         handle: &str,
-        kind: Kind,
+        kind: GateKind,
         card: Card,
         lineage: Lineage,
     ) -> Self {
@@ -257,10 +257,10 @@ impl Opened {
             card,
             lineage,
             approvers: Approvers::Anyone,
-            least_proof: Proof::Token,
+            least_proof: IdentityProof::Token,
             launcher_excluded: false,
             deadline: None,
-            schedule: Schedule::default(),
+            schedule: GateSchedule::default(),
             veto: BTreeSet::new(),
             risk: Risk::default(),
             held: None,
@@ -295,15 +295,15 @@ impl Opened {
 
 /// The signature of an answer: the person, their proof of identity, and the time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Signature {
+pub struct AnswerSignature {
     /// The name of the person.
     pub name: String,
     /// The proof of identity given.
-    pub proof: Proof,
+    pub proof: IdentityProof,
     /// The assurance level of the place.
-    pub level: Level,
+    pub level: AssuranceLevel,
     /// The interface that was used.
-    pub door: Door,
+    pub door: EntryPoint,
     /// The time of the answer.
     pub at: Timestamp,
     /// The people whose votes it includes, as their deputy.
@@ -314,7 +314,7 @@ pub struct Signature {
     pub let_in_by: Vec<String>,
 }
 
-impl Signature {
+impl AnswerSignature {
     /// Returns the signature of an actor at a time.
     pub fn of(actor: &Actor, at: Timestamp) -> Self {
         let Actor { name, proof, level, door, .. } = actor;
@@ -338,7 +338,7 @@ impl Signature {
     }
 
     /// Returns all people whose vote it includes, the person among them.
-    pub fn voices(&self) -> BTreeSet<&str> {
+    pub fn represented(&self) -> BTreeSet<&str> {
         self.stands_for.iter().chain([&self.name]).map(String::as_str).collect()
     }
 }

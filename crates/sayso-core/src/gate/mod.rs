@@ -5,30 +5,39 @@
 
 mod alert;
 mod decide;
+mod dedup;
+mod deferred;
+mod delegation;
 mod event;
-mod haste;
-mod held;
+mod reading_time;
 mod receipt;
-mod same;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod unblocks;
-mod voices;
 
 pub use alert::{
-    Alert, Around, OVER_MICROS, Trouble, UNDELIVERED_MICROS, alerts, can_be_answered_by, could_hang,
+    AlertKind, GateAlert, GateContext, OVER_MICROS, UNDELIVERED_MICROS, alerts, can_be_answered_by,
+    may_have_alerts,
 };
-pub use decide::{CARD_BYTES_MAX, Command, FACTS_MAX, check_deputy, check_is_open, decide};
-pub use event::{Event, Opened, Signature};
-pub use held::{Action, Held};
-pub use receipt::{Happened, NEVER_DELIVERED, Onward, Receipt, Stage, Step, WENT_ON, onward};
-pub use same::{InLine, Waiting, behind, folded, in_line, one_card};
-pub use schedule::{Due, Level, Schedule};
-pub use unblocks::{Behind, Unblocks};
-pub use voices::{Absent, Delegation, Introduction, Whose};
+pub use decide::{CARD_BYTES_MAX, FACTS_MAX, GateCommand, check_deputy, check_is_open, decide};
+pub use dedup::{
+    QueuedCard, QueuedGate, card_of_gates, cards_after, limit_per_asker, queued_cards,
+};
+pub use deferred::{DeferredAction, LifecycleAction};
+pub use delegation::{Absentee, GateAudience, GateDelegation, Introduction};
+pub use event::{AnswerSignature, GateEvent, GateSpec};
+pub use receipt::{
+    FollowUpRun, LoggedEvent, NEVER_DELIVERED, Receipt, ReceiptStage, ReceiptStep, WENT_ON,
+    follow_up_run,
+};
+pub use schedule::{EscalationLevel, GateSchedule, TimerKind};
+pub use unblocks::{TaskDependents, UnblockedWork};
 
-use crate::{Answer, AtEnd, Content, Digest, GateId, Occasion, Outcome, Shape, Timestamp, Verdict};
+use crate::{
+    Answer, AnswerContent, AnswerShape, Digest, GateId, NoticeReason, TaskOutcome, TimeoutAction,
+    Timestamp, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -36,7 +45,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gate {
     /// The parameters with which it was opened.
-    pub opened: Opened,
+    pub opened: GateSpec,
     /// The time at which it was opened.
     pub opened_at: Timestamp,
     /// The current card; a revision replaces it.
@@ -46,9 +55,9 @@ pub struct Gate {
     /// The digest of the card and everything else a verdict is bound to.
     pub digest: Digest,
     /// The people who saw a card, with its digest and the time.
-    pub seen: Vec<Seen>,
+    pub seen: Vec<ViewRecord>,
     /// The current claim, if a person made one.
-    pub claim: Option<Claim>,
+    pub claim: Option<GateClaim>,
     /// The time until which it is hidden from the inbox.
     pub snoozed_until: Option<Timestamp>,
     /// The number of reminders at this escalation level.
@@ -69,16 +78,16 @@ pub struct Gate {
     pub is_overdue: bool,
     /// The delegations from one person to another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub delegations: Vec<Delegation>,
+    pub delegations: Vec<GateDelegation>,
     /// The approvals so far, if more than one is required.
     pub votes: Vec<Vote>,
     /// The ending, once it is over.
-    pub ending: Option<Ending>,
+    pub ending: Option<GateEnding>,
     /// The outcome of the deferred action.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acted: Option<Acted>,
+    pub acted: Option<ActionOutcome>,
     /// The state of the delivery to the asker.
-    pub delivery: Delivery,
+    pub delivery: DeliveryState,
     /// The number of failed deliveries; a later success does not reset it.
     #[serde(default)]
     pub attempts: u32,
@@ -97,13 +106,13 @@ impl Gate {
 
     /// Returns the state as one word: `open`, `answered`, `expired`, `withdrawn` or `superseded`.
     pub fn state(&self) -> &'static str {
-        self.ending.as_ref().map_or("open", Ending::as_str)
+        self.ending.as_ref().map_or("open", GateEnding::as_str)
     }
 
     /// Returns the answer and its signature, if a person gave one.
-    pub fn answer(&self) -> Option<(&Answer, &Signature)> {
+    pub fn answer(&self) -> Option<(&Answer, &AnswerSignature)> {
         match &self.ending {
-            Some(Ending::Answered { answer, by }) => Some((answer, by)),
+            Some(GateEnding::Answered { answer, by }) => Some((answer, by)),
             _ => None,
         }
     }
@@ -111,10 +120,10 @@ impl Gate {
     /// Returns the verdict of a person, or the one of the timeout action.
     pub fn verdict(&self) -> Option<Verdict> {
         match self.ending.as_ref()? {
-            Ending::Answered { answer, .. } => Some(answer.verdict),
-            Ending::Expired { at_end: AtEnd::Approve, .. } => Some(Verdict::Approved),
-            Ending::Expired { .. } => Some(Verdict::Rejected),
-            Ending::Withdrawn { .. } | Ending::Superseded { .. } => None,
+            GateEnding::Answered { answer, .. } => Some(answer.verdict),
+            GateEnding::Expired { at_end: TimeoutAction::Approve, .. } => Some(Verdict::Approved),
+            GateEnding::Expired { .. } => Some(Verdict::Rejected),
+            GateEnding::Withdrawn { .. } | GateEnding::Superseded { .. } => None,
         }
     }
 
@@ -122,8 +131,8 @@ impl Gate {
     /// the agent continues with it; only a rejection of the question itself abandons a task that needs the answer.
     pub fn verdict_for_task(&self) -> Option<Verdict> {
         let verdict = self.verdict()?;
-        let is_picked = |answer: &Answer| matches!(answer.content, Content::Choice { .. });
-        let gives_up = self.opened.kind.outcome(verdict) == Outcome::Abandoned;
+        let is_picked = |answer: &Answer| matches!(answer.content, AnswerContent::Choice { .. });
+        let gives_up = self.opened.kind.outcome(verdict) == TaskOutcome::Abandoned;
         let is_answer = gives_up && self.answer().is_some_and(|(answer, _)| is_picked(answer));
         Some(if is_answer { Verdict::Answered } else { verdict })
     }
@@ -133,21 +142,22 @@ impl Gate {
     pub fn is_to_be_done(&self) -> bool {
         let may_be_done = match (&self.opened.held, self.verdict()) {
             (None, _) | (_, None) => false,
-            (Some(Held::Call { .. }), Some(verdict)) => !verdict.is_no(),
-            (Some(Held::Move { .. } | Held::Lifecycle { .. }), Some(verdict)) => {
-                verdict == Verdict::Approved
-            }
+            (Some(DeferredAction::Call { .. }), Some(verdict)) => !verdict.is_no(),
+            (
+                Some(DeferredAction::Move { .. } | DeferredAction::Lifecycle { .. }),
+                Some(verdict),
+            ) => verdict == Verdict::Approved,
         };
         may_be_done && self.acted.is_none()
     }
 
     /// Returns the time at which it ended.
     pub fn ended_at(&self) -> Option<Timestamp> {
-        self.ending.as_ref().map(Ending::at)
+        self.ending.as_ref().map(GateEnding::at)
     }
 
     /// Returns the last record of this person seeing a card.
-    pub fn seen_by(&self, name: &str) -> Option<&Seen> {
+    pub fn seen_by(&self, name: &str) -> Option<&ViewRecord> {
         self.seen.iter().rev().find(|s| s.by == name)
     }
 }
@@ -166,14 +176,14 @@ pub struct Card {
     pub narrative: String,
     /// The facts beside the narrative.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub facts: Vec<Fact>,
+    pub facts: Vec<CardFact>,
     /// The form that the answer must have.
-    pub shape: Shape,
+    pub shape: AnswerShape,
 }
 
 /// A fact about the request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fact {
+pub struct CardFact {
     /// The name of the fact: `command`, `diff`, `path`.
     pub name: String,
     /// The value that was captured.
@@ -185,7 +195,7 @@ pub struct Fact {
 
 /// The record that a person saw a card.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ViewRecord {
     /// The name of the person.
     pub by: String,
     /// The digest of the card.
@@ -196,7 +206,7 @@ pub struct Seen {
 
 /// A person's claim of a gate, which tells others that it is taken care of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
+pub struct GateClaim {
     /// The name of the person.
     pub by: String,
     /// The time at which it ends.
@@ -207,7 +217,7 @@ pub struct Claim {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vote {
     /// The person, their proof and the time.
-    pub by: Signature,
+    pub by: AnswerSignature,
     /// The answer of the person.
     pub answer: Answer,
 }
@@ -221,7 +231,7 @@ impl Vote {
 
 /// The outcome of a deferred action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acted {
+pub struct ActionOutcome {
     /// True if it was done.
     pub done: bool,
     /// The action, or the reason why it was not done.
@@ -233,13 +243,13 @@ pub struct Acted {
 /// The ending of a gate. Each is a different result for the asker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum GateEnding {
     /// A person gave the answer.
     Answered {
         /// The answer that counts.
         answer: Answer,
         /// The person, their proof and the time.
-        by: Signature,
+        by: AnswerSignature,
     },
     /// The deadline passed without an answer.
     Expired {
@@ -247,7 +257,7 @@ pub enum Ending {
         at: Timestamp,
         /// The timeout action that applies.
         #[serde(default)]
-        at_end: AtEnd,
+        at_end: TimeoutAction,
     },
     /// The question was withdrawn.
     Withdrawn {
@@ -267,24 +277,24 @@ pub enum Ending {
     },
 }
 
-impl Ending {
+impl GateEnding {
     /// Returns the state as one word.
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Ending::Answered { .. } => "answered",
-            Ending::Expired { .. } => "expired",
-            Ending::Withdrawn { .. } => "withdrawn",
-            Ending::Superseded { .. } => "superseded",
+            GateEnding::Answered { .. } => "answered",
+            GateEnding::Expired { .. } => "expired",
+            GateEnding::Withdrawn { .. } => "withdrawn",
+            GateEnding::Superseded { .. } => "superseded",
         }
     }
 
     /// Returns the time of the ending.
     pub const fn at(&self) -> Timestamp {
         match self {
-            Ending::Answered { by, .. } => by.at,
-            Ending::Expired { at, .. }
-            | Ending::Withdrawn { at, .. }
-            | Ending::Superseded { at, .. } => *at,
+            GateEnding::Answered { by, .. } => by.at,
+            GateEnding::Expired { at, .. }
+            | GateEnding::Withdrawn { at, .. }
+            | GateEnding::Superseded { at, .. } => *at,
         }
     }
 }
@@ -292,7 +302,7 @@ impl Ending {
 /// The state of the delivery to the asker. Answered and delivered are separate facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum Delivery {
+pub enum DeliveryState {
     /// Nothing to deliver yet.
     #[default]
     None,
@@ -329,16 +339,16 @@ pub enum Delivery {
     },
 }
 
-impl Delivery {
+impl DeliveryState {
     /// Returns the state as one word.
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Delivery::None => "none",
-            Delivery::Pending { .. } => "pending",
-            Delivery::Delivered { .. } => "delivered",
-            Delivery::Acknowledged { .. } => "acknowledged",
-            Delivery::Failed { .. } => "failed",
-            Delivery::Never { .. } => "never",
+            DeliveryState::None => "none",
+            DeliveryState::Pending { .. } => "pending",
+            DeliveryState::Delivered { .. } => "delivered",
+            DeliveryState::Acknowledged { .. } => "acknowledged",
+            DeliveryState::Failed { .. } => "failed",
+            DeliveryState::Never { .. } => "never",
         }
     }
 }
@@ -346,7 +356,7 @@ impl Delivery {
 /// A side effect of an event. The list is closed: a gate causes no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
-pub enum Effect {
+pub enum GateEffect {
     /// Notify the people of this level.
     Notify {
         /// The escalation level of the gate.
@@ -354,7 +364,7 @@ pub enum Effect {
         /// The number of the reminder at this level; 0 is the first notice.
         reminder: u32,
         /// The reason of the notice.
-        occasion: Occasion,
+        occasion: NoticeReason,
     },
     /// Update the notices: the gate is settled.
     Retract,
@@ -363,10 +373,10 @@ pub enum Effect {
 }
 
 /// Folds an event into a gate. Total: an event unknown to this version changes nothing.
-pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
+pub fn apply(gate: Option<Gate>, event: &GateEvent, at: Timestamp) -> Option<Gate> {
     let Some(mut gate) = gate else {
         return match event {
-            Event::Opened(opened) => Some(open(opened, at)),
+            GateEvent::Opened(opened) => Some(open(opened, at)),
             _ => None,
         };
     };
@@ -374,89 +384,93 @@ pub fn apply(gate: Option<Gate>, event: &Event, at: Timestamp) -> Option<Gate> {
         return Some(gate);
     }
     match event {
-        Event::Opened(_) | Event::Unknown => {}
-        Event::Revised { card, revision, digest } => {
+        GateEvent::Opened(_) | GateEvent::Unknown => {}
+        GateEvent::Revised { card, revision, digest } => {
             gate.card = card.clone();
             gate.revision = *revision;
             gate.digest = digest.clone();
             gate.votes.clear();
         }
-        Event::Seen { by, digest } => {
-            gate.seen.push(Seen { by: by.clone(), digest: digest.clone(), at });
+        GateEvent::Seen { by, digest } => {
+            gate.seen.push(ViewRecord { by: by.clone(), digest: digest.clone(), at });
         }
-        Event::Claimed { by, until } => {
-            gate.claim = Some(Claim { by: by.clone(), until: *until });
+        GateEvent::Claimed { by, until } => {
+            gate.claim = Some(GateClaim { by: by.clone(), until: *until });
         }
-        Event::Released => gate.claim = None,
-        Event::Snoozed { until, .. } => {
+        GateEvent::Released => gate.claim = None,
+        GateEvent::Snoozed { until, .. } => {
             gate.snoozed_until = Some(*until).filter(|until| *until > at)
         }
-        Event::Woken | Event::Reminded => {
+        GateEvent::Woken | GateEvent::Reminded => {
             gate.reminders += 1;
             gate.reminded_at = Some(at);
             gate.snoozed_until = None;
         }
-        Event::Escalated { level, until } => {
+        GateEvent::Escalated { level, until } => {
             (gate.escalation, gate.reminders) = (*level, 0);
             gate.snoozed_until = None;
             until.iter().for_each(|until| extend(&mut gate, *until));
         }
-        Event::Warned => {
+        GateEvent::Warned => {
             gate.reminders += 1;
             gate.is_warned = true;
         }
-        Event::Extended { until, .. } => extend(&mut gate, *until),
-        Event::Deferred { until } => {
+        GateEvent::Extended { until, .. } => extend(&mut gate, *until),
+        GateEvent::Deferred { until } => {
             gate.reminders += 1;
             extend(&mut gate, *until);
         }
-        Event::Overdue => {
+        GateEvent::Overdue => {
             gate.reminders += 1;
             gate.is_overdue = true;
         }
-        Event::Delegated { by, to, reason } => {
+        GateEvent::Delegated { by, to, reason } => {
             let (from, to, reason) = (by.clone(), to.clone(), reason.clone());
             gate.delegations.retain(|d| d.from != from);
             gate.claim.take_if(|claim| claim.by == from);
-            gate.delegations.push(Delegation { from, to, reason, at });
+            gate.delegations.push(GateDelegation { from, to, reason, at });
             gate.reminders += 1;
             gate.snoozed_until = None;
         }
-        Event::Voted { answer, by } => {
+        GateEvent::Voted { answer, by } => {
             gate.votes.retain(|v| v.by.name != by.name);
             gate.votes.push(Vote { by: by.clone(), answer: answer.clone() });
         }
-        Event::VotesDropped { of } => {
+        GateEvent::VotesDropped { of } => {
             gate.votes.retain(|vote| !vote.is_of(of));
             gate.delegations.retain(|handed| handed.from != *of);
         }
-        Event::Answered { answer, by } => {
-            end(&mut gate, Ending::Answered { answer: answer.clone(), by: by.clone() }, at);
+        GateEvent::Answered { answer, by } => {
+            end(&mut gate, GateEnding::Answered { answer: answer.clone(), by: by.clone() }, at);
         }
-        Event::Expired { at_end } => {
-            end(&mut gate, Ending::Expired { at, at_end: *at_end }, at);
+        GateEvent::Expired { at_end } => {
+            end(&mut gate, GateEnding::Expired { at, at_end: *at_end }, at);
         }
-        Event::Withdrawn { by, reason } => {
-            end(&mut gate, Ending::Withdrawn { by: by.clone(), reason: reason.clone(), at }, at);
+        GateEvent::Withdrawn { by, reason } => {
+            end(
+                &mut gate,
+                GateEnding::Withdrawn { by: by.clone(), reason: reason.clone(), at },
+                at,
+            );
         }
-        Event::Superseded { by } => end(&mut gate, Ending::Superseded { by: *by, at }, at),
-        Event::Acted { done, what } => {
-            gate.acted = Some(Acted { done: *done, what: what.clone(), at });
+        GateEvent::Superseded { by } => end(&mut gate, GateEnding::Superseded { by: *by, at }, at),
+        GateEvent::Acted { done, what } => {
+            gate.acted = Some(ActionOutcome { done: *done, what: what.clone(), at });
         }
-        Event::Delivered => gate.delivery = Delivery::Delivered { at },
-        Event::Acknowledged => gate.delivery = Delivery::Acknowledged { at },
-        Event::DeliveryFailed { why, attempts } => {
+        GateEvent::Delivered => gate.delivery = DeliveryState::Delivered { at },
+        GateEvent::Acknowledged => gate.delivery = DeliveryState::Acknowledged { at },
+        GateEvent::DeliveryFailed { why, attempts } => {
             gate.attempts = *attempts;
-            gate.delivery = Delivery::Failed { at, attempts: *attempts, why: why.clone() };
+            gate.delivery = DeliveryState::Failed { at, attempts: *attempts, why: why.clone() };
         }
-        Event::NeverDelivered { why } => {
-            gate.delivery = Delivery::Never { at, why: why.clone() };
+        GateEvent::NeverDelivered { why } => {
+            gate.delivery = DeliveryState::Never { at, why: why.clone() };
         }
     }
     Some(gate)
 }
 
-fn open(opened: &Opened, at: Timestamp) -> Gate {
+fn open(opened: &GateSpec, at: Timestamp) -> Gate {
     Gate {
         opened_at: at,
         card: opened.card.clone(),
@@ -476,43 +490,43 @@ fn open(opened: &Opened, at: Timestamp) -> Gate {
         votes: vec![],
         ending: None,
         acted: None,
-        delivery: Delivery::None,
+        delivery: DeliveryState::None,
         attempts: 0,
     }
 }
 
 /// True if an event may still change the gate. A gate ends once and is delivered once: a later event in the log, from
 /// any source, neither undoes that nor changes the answer.
-fn counts(gate: &Gate, event: &Event) -> bool {
+fn counts(gate: &Gate, event: &GateEvent) -> bool {
     match event {
-        Event::Opened(_) | Event::Unknown => false,
+        GateEvent::Opened(_) | GateEvent::Unknown => false,
         // A deferred action is done once.
-        Event::Acted { .. } => gate.is_to_be_done(),
-        Event::Delivered
-        | Event::Acknowledged
-        | Event::DeliveryFailed { .. }
-        | Event::NeverDelivered { .. } => {
-            !gate.is_open() && !matches!(gate.delivery, Delivery::Acknowledged { .. })
+        GateEvent::Acted { .. } => gate.is_to_be_done(),
+        GateEvent::Delivered
+        | GateEvent::Acknowledged
+        | GateEvent::DeliveryFailed { .. }
+        | GateEvent::NeverDelivered { .. } => {
+            !gate.is_open() && !matches!(gate.delivery, DeliveryState::Acknowledged { .. })
         }
-        Event::Revised { .. }
-        | Event::Seen { .. }
-        | Event::Claimed { .. }
-        | Event::Released
-        | Event::Snoozed { .. }
-        | Event::Woken
-        | Event::Reminded
-        | Event::Escalated { .. }
-        | Event::Warned
-        | Event::Extended { .. }
-        | Event::Deferred { .. }
-        | Event::Overdue
-        | Event::Delegated { .. }
-        | Event::Voted { .. }
-        | Event::VotesDropped { .. }
-        | Event::Answered { .. }
-        | Event::Expired { .. }
-        | Event::Withdrawn { .. }
-        | Event::Superseded { .. } => gate.is_open(),
+        GateEvent::Revised { .. }
+        | GateEvent::Seen { .. }
+        | GateEvent::Claimed { .. }
+        | GateEvent::Released
+        | GateEvent::Snoozed { .. }
+        | GateEvent::Woken
+        | GateEvent::Reminded
+        | GateEvent::Escalated { .. }
+        | GateEvent::Warned
+        | GateEvent::Extended { .. }
+        | GateEvent::Deferred { .. }
+        | GateEvent::Overdue
+        | GateEvent::Delegated { .. }
+        | GateEvent::Voted { .. }
+        | GateEvent::VotesDropped { .. }
+        | GateEvent::Answered { .. }
+        | GateEvent::Expired { .. }
+        | GateEvent::Withdrawn { .. }
+        | GateEvent::Superseded { .. } => gate.is_open(),
     }
 }
 
@@ -522,42 +536,42 @@ fn extend(gate: &mut Gate, until: Timestamp) {
     (gate.is_warned, gate.is_overdue) = (false, false);
 }
 
-fn end(gate: &mut Gate, ending: Ending, at: Timestamp) {
+fn end(gate: &mut Gate, ending: GateEnding, at: Timestamp) {
     gate.ending = Some(ending);
-    gate.delivery = Delivery::Pending { since: at };
+    gate.delivery = DeliveryState::Pending { since: at };
 }
 
 /// Returns the side effects of an event; `gate` is the state after it.
-pub fn effects(gate: &Gate, event: &Event) -> Vec<Effect> {
+pub fn effects(gate: &Gate, event: &GateEvent) -> Vec<GateEffect> {
     let tell = |occasion| {
-        vec![Effect::Notify { level: gate.escalation, reminder: gate.reminders, occasion }]
+        vec![GateEffect::Notify { level: gate.escalation, reminder: gate.reminders, occasion }]
     };
     match event {
-        Event::Opened(_) => tell(Occasion::Asked),
-        Event::Revised { .. } => tell(Occasion::Changed),
-        Event::Woken => tell(Occasion::Woken),
-        Event::Reminded => tell(Occasion::Reminded),
-        Event::Escalated { .. } => tell(Occasion::Escalated),
-        Event::Warned => tell(Occasion::ExpiresSoon),
-        Event::Deferred { .. } => tell(Occasion::AskedAgain),
-        Event::Overdue => tell(Occasion::Overdue),
-        Event::Delegated { .. } => tell(Occasion::Delegated),
-        Event::Answered { .. }
-        | Event::Expired { .. }
-        | Event::Withdrawn { .. }
-        | Event::Superseded { .. } => vec![Effect::Retract, Effect::Deliver],
-        Event::Seen { .. }
-        | Event::Claimed { .. }
-        | Event::Released
-        | Event::Snoozed { .. }
-        | Event::Extended { .. }
-        | Event::Voted { .. }
-        | Event::VotesDropped { .. }
-        | Event::Acted { .. }
-        | Event::Delivered
-        | Event::Acknowledged
-        | Event::DeliveryFailed { .. }
-        | Event::NeverDelivered { .. }
-        | Event::Unknown => vec![],
+        GateEvent::Opened(_) => tell(NoticeReason::Asked),
+        GateEvent::Revised { .. } => tell(NoticeReason::Changed),
+        GateEvent::Woken => tell(NoticeReason::Woken),
+        GateEvent::Reminded => tell(NoticeReason::Reminded),
+        GateEvent::Escalated { .. } => tell(NoticeReason::Escalated),
+        GateEvent::Warned => tell(NoticeReason::ExpiresSoon),
+        GateEvent::Deferred { .. } => tell(NoticeReason::AskedAgain),
+        GateEvent::Overdue => tell(NoticeReason::Overdue),
+        GateEvent::Delegated { .. } => tell(NoticeReason::Delegated),
+        GateEvent::Answered { .. }
+        | GateEvent::Expired { .. }
+        | GateEvent::Withdrawn { .. }
+        | GateEvent::Superseded { .. } => vec![GateEffect::Retract, GateEffect::Deliver],
+        GateEvent::Seen { .. }
+        | GateEvent::Claimed { .. }
+        | GateEvent::Released
+        | GateEvent::Snoozed { .. }
+        | GateEvent::Extended { .. }
+        | GateEvent::Voted { .. }
+        | GateEvent::VotesDropped { .. }
+        | GateEvent::Acted { .. }
+        | GateEvent::Delivered
+        | GateEvent::Acknowledged
+        | GateEvent::DeliveryFailed { .. }
+        | GateEvent::NeverDelivered { .. }
+        | GateEvent::Unknown => vec![],
     }
 }

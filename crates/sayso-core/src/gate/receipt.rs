@@ -3,10 +3,10 @@
 //!
 //! The receipt is not stored; it is computed from the log.
 
-use super::{Alert, Delivery, Event, Gate, Signature, apply, counts};
-use crate::run::{Run, State};
+use super::{AnswerSignature, DeliveryState, Gate, GateAlert, GateEvent, apply, counts};
+use crate::run::{Run, RunState};
 use crate::task::Task;
-use crate::{Answer, Door, RunId, Timestamp};
+use crate::{Answer, EntryPoint, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The note of the step in which the asker acknowledged the ending.
@@ -19,24 +19,24 @@ pub const NEVER_DELIVERED: &str = "never delivered";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ReceiptStep>,
     /// The run that continued with the answer, if it is known.
-    pub onward: Option<Onward>,
+    pub onward: Option<FollowUpRun>,
     /// The alerts of the gate.
-    pub alerts: Vec<Alert>,
+    pub alerts: Vec<GateAlert>,
 }
 
 /// One step of the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct ReceiptStep {
     /// The stage that was reached.
-    pub stage: Stage,
+    pub stage: ReceiptStage,
     /// The time of the event.
     pub at: Timestamp,
     /// The name of the actor.
     pub by: String,
     /// The interface that was used.
-    pub door: Option<Door>,
+    pub door: Option<EntryPoint>,
     /// A note: the verdict, an error, the action done.
     pub note: String,
 }
@@ -44,7 +44,7 @@ pub struct Step {
 /// A stage of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum ReceiptStage {
     /// The question was asked.
     Asked,
     /// A person saw it.
@@ -65,39 +65,39 @@ pub enum Stage {
     Acted,
 }
 
-impl Stage {
+impl ReceiptStage {
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Stage::Asked => "asked",
-            Stage::Seen => "seen",
-            Stage::Delegated => "delegated",
-            Stage::Voted => "voted",
-            Stage::Answered => "answered",
-            Stage::Ended => "ended",
-            Stage::Delivered => "delivered",
-            Stage::Failed => "failed",
-            Stage::Acted => "acted",
+            ReceiptStage::Asked => "asked",
+            ReceiptStage::Seen => "seen",
+            ReceiptStage::Delegated => "delegated",
+            ReceiptStage::Voted => "voted",
+            ReceiptStage::Answered => "answered",
+            ReceiptStage::Ended => "ended",
+            ReceiptStage::Delivered => "delivered",
+            ReceiptStage::Failed => "failed",
+            ReceiptStage::Acted => "acted",
         }
     }
 }
 
 /// An event of the log, with its time, actor and interface.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happened {
+pub struct LoggedEvent {
     /// The time of the event.
     pub at: Timestamp,
     /// The event as stored.
-    pub event: Event,
+    pub event: GateEvent,
     /// The name of the actor.
     pub by: String,
     /// The interface that was used.
-    pub door: Door,
+    pub door: EntryPoint,
 }
 
 /// The agent's run that continued with an answer, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Onward {
+pub struct FollowUpRun {
     /// The id of the run.
     pub run: RunId,
     /// The number of the run within its task.
@@ -118,7 +118,7 @@ pub struct Onward {
 
 impl Receipt {
     /// Returns the receipt of a gate with these events.
-    pub fn of(happened: &[Happened]) -> Self {
+    pub fn of(happened: &[LoggedEvent]) -> Self {
         let (mut gate, mut steps) = (None::<Gate>, vec![]);
         for one in happened {
             // An event that came too late to count is no step.
@@ -136,11 +136,11 @@ impl Receipt {
         let Some((at, why)) = never_delivered(gate, task) else { return };
         let by = task.closure.as_ref().map(|closure| closure.by.clone()).unwrap_or_default();
         let note = format!("{NEVER_DELIVERED}: {why}");
-        self.steps.push(Step { stage: Stage::Failed, at, by, door: None, note });
+        self.steps.push(ReceiptStep { stage: ReceiptStage::Failed, at, by, door: None, note });
     }
 
     /// Returns the last step of a stage.
-    pub fn last(&self, stage: Stage) -> Option<&Step> {
+    pub fn last(&self, stage: ReceiptStage) -> Option<&ReceiptStep> {
         self.steps.iter().rev().find(|step| step.stage == stage)
     }
 }
@@ -148,54 +148,61 @@ impl Receipt {
 /// Returns when and how the task ended whose agent did not get the ending. An agent without a run gets it regardless
 /// of the task.
 fn never_delivered(gate: &Gate, task: &Task) -> Option<(Timestamp, String)> {
-    let is_under_way = matches!(gate.delivery, Delivery::Pending { .. } | Delivery::Failed { .. });
+    let is_under_way =
+        matches!(gate.delivery, DeliveryState::Pending { .. } | DeliveryState::Failed { .. });
     let closure = task.closure.as_ref().filter(|_| task.status.is_over())?;
     let is_runs = gate.opened.lineage.run.is_some();
     (is_under_way && is_runs).then(|| (closure.at, task.end_in_words()))
 }
 
-fn step(one: &Happened) -> Option<Step> {
+fn step(one: &LoggedEvent) -> Option<ReceiptStep> {
     // The event itself names the asker or the approver; another actor may have sent the command.
     let carried = || one.by.clone();
     let (stage, by, note) = match &one.event {
-        Event::Opened(opened) => (Stage::Asked, opened.lineage.asker.clone(), String::new()),
-        Event::Seen { by, .. } => (Stage::Seen, by.clone(), String::new()),
-        Event::Voted { answer, by } => (Stage::Voted, by.name.clone(), said(answer, by)),
-        Event::Answered { answer, by } => (Stage::Answered, by.name.clone(), said(answer, by)),
-        Event::Delegated { by, to, .. } => (Stage::Delegated, by.clone(), format!("to {to}")),
-        Event::Expired { .. } => (Stage::Ended, carried(), "expired".into()),
-        Event::Withdrawn { by, reason } => {
-            (Stage::Ended, by.clone(), format!("withdrawn: {reason}"))
+        GateEvent::Opened(opened) => {
+            (ReceiptStage::Asked, opened.lineage.asker.clone(), String::new())
         }
-        Event::Superseded { .. } => (Stage::Ended, carried(), "superseded".into()),
-        Event::Acted { what, .. } => (Stage::Acted, carried(), what.clone()),
-        Event::Delivered => (Stage::Delivered, carried(), String::new()),
-        Event::Acknowledged => (Stage::Acted, carried(), WENT_ON.into()),
-        Event::DeliveryFailed { why, .. } => (Stage::Failed, carried(), why.clone()),
-        Event::NeverDelivered { why } => {
-            (Stage::Failed, carried(), format!("{NEVER_DELIVERED}: {why}"))
+        GateEvent::Seen { by, .. } => (ReceiptStage::Seen, by.clone(), String::new()),
+        GateEvent::Voted { answer, by } => (ReceiptStage::Voted, by.name.clone(), said(answer, by)),
+        GateEvent::Answered { answer, by } => {
+            (ReceiptStage::Answered, by.name.clone(), said(answer, by))
         }
-        Event::VotesDropped { of } => {
-            (Stage::Voted, carried(), format!("what {of} had said counts no more"))
+        GateEvent::Delegated { by, to, .. } => {
+            (ReceiptStage::Delegated, by.clone(), format!("to {to}"))
         }
-        Event::Revised { .. }
-        | Event::Claimed { .. }
-        | Event::Released
-        | Event::Snoozed { .. }
-        | Event::Woken
-        | Event::Reminded
-        | Event::Escalated { .. }
-        | Event::Warned
-        | Event::Extended { .. }
-        | Event::Deferred { .. }
-        | Event::Overdue
-        | Event::Unknown => return None,
+        GateEvent::Expired { .. } => (ReceiptStage::Ended, carried(), "expired".into()),
+        GateEvent::Withdrawn { by, reason } => {
+            (ReceiptStage::Ended, by.clone(), format!("withdrawn: {reason}"))
+        }
+        GateEvent::Superseded { .. } => (ReceiptStage::Ended, carried(), "superseded".into()),
+        GateEvent::Acted { what, .. } => (ReceiptStage::Acted, carried(), what.clone()),
+        GateEvent::Delivered => (ReceiptStage::Delivered, carried(), String::new()),
+        GateEvent::Acknowledged => (ReceiptStage::Acted, carried(), WENT_ON.into()),
+        GateEvent::DeliveryFailed { why, .. } => (ReceiptStage::Failed, carried(), why.clone()),
+        GateEvent::NeverDelivered { why } => {
+            (ReceiptStage::Failed, carried(), format!("{NEVER_DELIVERED}: {why}"))
+        }
+        GateEvent::VotesDropped { of } => {
+            (ReceiptStage::Voted, carried(), format!("what {of} had said counts no more"))
+        }
+        GateEvent::Revised { .. }
+        | GateEvent::Claimed { .. }
+        | GateEvent::Released
+        | GateEvent::Snoozed { .. }
+        | GateEvent::Woken
+        | GateEvent::Reminded
+        | GateEvent::Escalated { .. }
+        | GateEvent::Warned
+        | GateEvent::Extended { .. }
+        | GateEvent::Deferred { .. }
+        | GateEvent::Overdue
+        | GateEvent::Unknown => return None,
     };
-    Some(Step { stage, at: one.at, by, door: Some(one.door), note })
+    Some(ReceiptStep { stage, at: one.at, by, door: Some(one.door), note })
 }
 
 /// Returns the verdict, with the people whose deputy gave it.
-fn said(answer: &Answer, by: &Signature) -> String {
+fn said(answer: &Answer, by: &AnswerSignature) -> String {
     match by.stands_for.is_empty() {
         true => answer.verdict.to_string(),
         false => format!("{} (stands in for {})", answer.verdict, by.stands_for.join(", ")),
@@ -204,23 +211,23 @@ fn said(answer: &Answer, by: &Signature) -> String {
 
 /// Returns the run that continued with the ending of a gate: the one that asked, if it was still running, else the
 /// first one of its task that started afterwards. `runs` are those of its task.
-pub fn onward<'r>(gate: &Gate, runs: &'r [Run]) -> Option<&'r Run> {
+pub fn follow_up_run<'r>(gate: &Gate, runs: &'r [Run]) -> Option<&'r Run> {
     let ended = gate.ended_at()?;
     let was_at_work = |run: &&Run| match &run.state {
-        State::Running => true,
-        State::Ended { at, .. } => *at > ended,
+        RunState::Running => true,
+        RunState::Ended { at, .. } => *at > ended,
     };
     let asked = runs.iter().find(|run| Some(run.started.id) == gate.opened.lineage.run);
     let later = runs.iter().filter(|run| run.started_at >= ended);
     asked.filter(was_at_work).or_else(|| later.min_by_key(|run| run.started.fence))
 }
 
-impl Onward {
+impl FollowUpRun {
     /// Returns the summary of a run; `asked` are the gates it opened afterwards, which show its commit and files.
     pub fn of(run: &Run, asked: &[Gate]) -> Self {
         let (state, note, ended_at) = match &run.state {
-            State::Running => ("running", String::new(), None),
-            State::Ended { how, note, at, .. } => (how.as_str(), note.clone(), Some(*at)),
+            RunState::Running => ("running", String::new(), None),
+            RunState::Ended { how, note, at, .. } => (how.as_str(), note.clone(), Some(*at)),
         };
         let by_it = asked.iter().filter(|g| g.opened.lineage.run == Some(run.started.id));
         let fact = |name: &str| {

@@ -3,19 +3,19 @@
 //! Times are fixed when the gate opens. Due timers are a function of the gate alone, so any process may
 //! fire them, and a second one finds nothing left to fire.
 
-use super::{Event, Gate};
-use crate::{Approvers, AtEnd, Risk, Timestamp};
+use super::{Gate, GateEvent};
+use crate::{Approvers, Risk, TimeoutAction, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The timers of a gate without an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Schedule {
+pub struct GateSchedule {
     /// The times of the reminders, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remind_at: Vec<Timestamp>,
     /// The escalation levels, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub levels: Vec<Level>,
+    pub levels: Vec<EscalationLevel>,
     /// The time between the warning and the deadline; 0 means no warning.
     #[serde(default)]
     pub warn_micros: i64,
@@ -24,12 +24,12 @@ pub struct Schedule {
     pub period_micros: i64,
     /// The timeout action at the deadline.
     #[serde(default)]
-    pub at_end: AtEnd,
+    pub at_end: TimeoutAction,
 }
 
 /// An escalation level, with the approvers who may decide as well.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Level {
+pub struct EscalationLevel {
     /// The time at which it is reached. Without one it is reached at the deadline of the level below.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -39,7 +39,7 @@ pub struct Level {
 
 /// A timer. The order is the order in which timers due at the same time fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Due {
+pub enum TimerKind {
     /// The end of a snooze.
     Wake,
     /// A reminder to the approvers.
@@ -65,17 +65,17 @@ impl Gate {
     /// not.
     pub fn ends_at(&self) -> Option<Timestamp> {
         match self.at_end() {
-            AtEnd::Deny | AtEnd::Fail | AtEnd::Approve => self.deadline(),
-            AtEnd::Keep | AtEnd::Defer | AtEnd::Escalate => None,
+            TimeoutAction::Deny | TimeoutAction::Fail | TimeoutAction::Approve => self.deadline(),
+            TimeoutAction::Keep | TimeoutAction::Defer | TimeoutAction::Escalate => None,
         }
     }
 
     /// Returns the timeout action that applies now. The last level cannot escalate, and a timeout approves low risk
     /// only.
-    pub fn at_end(&self) -> AtEnd {
+    pub fn at_end(&self) -> TimeoutAction {
         match &self.opened.schedule.at_end {
-            AtEnd::Escalate if !self.has_level_left_at_the_end() => AtEnd::Deny,
-            AtEnd::Approve if self.opened.risk > Risk::Low => AtEnd::Deny,
+            TimeoutAction::Escalate if !self.has_level_left_at_the_end() => TimeoutAction::Deny,
+            TimeoutAction::Approve if self.opened.risk > Risk::Low => TimeoutAction::Deny,
             at_end => *at_end,
         }
     }
@@ -95,14 +95,14 @@ impl Gate {
     }
 
     /// Returns the approvers of a level; 0 is the first.
-    pub fn asked(&self, level: u32) -> &Approvers {
+    pub fn approvers_at_level(&self, level: u32) -> &Approvers {
         let above = (level as usize).checked_sub(1);
         let found = above.and_then(|above| self.opened.schedule.levels.get(above));
         found.map_or(&self.opened.approvers, |level| &level.approvers)
     }
 
     /// Returns the next timer and its time.
-    pub fn next_due(&self) -> Option<(Timestamp, Due)> {
+    pub fn next_due(&self) -> Option<(Timestamp, TimerKind)> {
         if !self.is_open() {
             return None;
         }
@@ -116,11 +116,11 @@ impl Gate {
         let warns = schedule.warn_micros > 0 && !self.is_warned;
         let warn = end.filter(|_| warns).map(|end| end.plus_micros(-schedule.warn_micros));
         let moments = [
-            self.snoozed_until.map(|at| (at, Due::Wake)),
-            remind.map(|at| (awake(*at), Due::Remind)),
-            level.map(|at| (at, Due::Escalate)),
-            warn.map(|at| (at, Due::Warn)),
-            end.map(|at| (at, Due::End)),
+            self.snoozed_until.map(|at| (at, TimerKind::Wake)),
+            remind.map(|at| (awake(*at), TimerKind::Remind)),
+            level.map(|at| (at, TimerKind::Escalate)),
+            warn.map(|at| (at, TimerKind::Warn)),
+            end.map(|at| (at, TimerKind::End)),
         ];
         moments.into_iter().flatten().min()
     }
@@ -128,7 +128,7 @@ impl Gate {
 
 /// Returns the events of all timers that are due, in order. Missed timers fire late: each level once, reminders as
 /// one.
-pub(super) fn tick(gate: &Gate, at: Timestamp) -> Vec<Event> {
+pub(super) fn tick(gate: &Gate, at: Timestamp) -> Vec<GateEvent> {
     let mut now = Some(gate.clone());
     let mut events = vec![];
     while let Some(due) =
@@ -142,24 +142,26 @@ pub(super) fn tick(gate: &Gate, at: Timestamp) -> Vec<Event> {
     events
 }
 
-fn happens(gate: &Gate, due: Due, at: Timestamp) -> Event {
+fn happens(gate: &Gate, due: TimerKind, at: Timestamp) -> GateEvent {
     let schedule = &gate.opened.schedule;
     let level = gate.escalation.saturating_add(1);
     match due {
-        Due::Wake => Event::Woken,
-        Due::Remind => Event::Reminded,
-        Due::Warn => Event::Warned,
-        Due::Escalate => Event::Escalated { level, until: None },
-        Due::End => {
+        TimerKind::Wake => GateEvent::Woken,
+        TimerKind::Remind => GateEvent::Reminded,
+        TimerKind::Warn => GateEvent::Warned,
+        TimerKind::Escalate => GateEvent::Escalated { level, until: None },
+        TimerKind::End => {
             // A new period starts now, not at the deadline, in case the timer fired late.
             let until = at.plus_micros(schedule.period_micros.max(1));
             match gate.at_end() {
-                AtEnd::Keep => Event::Overdue,
-                AtEnd::Defer => {
-                    Event::Deferred { until: until.max(at.plus_micros(AGAIN_MICROS_MIN)) }
+                TimeoutAction::Keep => GateEvent::Overdue,
+                TimeoutAction::Defer => {
+                    GateEvent::Deferred { until: until.max(at.plus_micros(AGAIN_MICROS_MIN)) }
                 }
-                AtEnd::Escalate => Event::Escalated { level, until: Some(until) },
-                at_end @ (AtEnd::Deny | AtEnd::Fail | AtEnd::Approve) => Event::Expired { at_end },
+                TimeoutAction::Escalate => GateEvent::Escalated { level, until: Some(until) },
+                at_end @ (TimeoutAction::Deny | TimeoutAction::Fail | TimeoutAction::Approve) => {
+                    GateEvent::Expired { at_end }
+                }
             }
         }
     }

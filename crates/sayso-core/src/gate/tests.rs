@@ -9,7 +9,7 @@ mod way;
 
 use super::*;
 use crate::testing::{ONE_OF_EACH_ROLE, Row, at, cell, page, space, task_id, through_json, who};
-use crate::{Actor, Approvers, Code, Content, Kind, Proof, Refusal, Role};
+use crate::{Actor, AnswerContent, Approvers, Code, GateKind, IdentityProof, Refusal, Role};
 
 /// The deadline of every gate here, unless the test sets another.
 const DEADLINE: i64 = 100;
@@ -18,22 +18,22 @@ fn card(question: &str) -> Card {
     Card {
         question: question.into(),
         narrative: "the tests are green".into(),
-        facts: vec![Fact {
+        facts: vec![CardFact {
             name: "to".into(),
             value: serde_json::json!({"id": u64::MAX, "rate": 0.5}),
             verified: true,
         }],
-        shape: Shape::Verdict,
+        shape: AnswerShape::Verdict,
     }
 }
 
-fn opened(asker: &Actor) -> Opened {
+fn opened(asker: &Actor) -> GateSpec {
     let id = GateId::mint(at(0), 1);
     let (task, deadline) = (Some(task_id(1)), Some(at(DEADLINE)));
     // A tool call, because its approval may change the arguments.
-    let kind = Kind::Tool;
-    let opened = Opened::new(id, space(), "g0001", kind, card("Ship it?"), asker.lineage());
-    Opened { task, deadline, ..opened }
+    let kind = GateKind::Tool;
+    let opened = GateSpec::new(id, space(), "g0001", kind, card("Ship it?"), asker.lineage());
+    GateSpec { task, deadline, ..opened }
 }
 
 fn two_of_three() -> Approvers {
@@ -44,16 +44,16 @@ fn two_of_three() -> Approvers {
 /// A gate that a script drives, with its log.
 struct Play {
     /// The parameters for `open`, apart from the lineage, which is the opener's.
-    rules: Opened,
+    rules: GateSpec,
     gate: Option<Gate>,
     now: i64,
-    log: Vec<(Event, Timestamp)>,
+    log: Vec<(GateEvent, Timestamp)>,
     /// Who let whom in.
     introductions: Vec<Introduction>,
 }
 
 impl Play {
-    fn with(change: impl FnOnce(&mut Opened)) -> Self {
+    fn with(change: impl FnOnce(&mut GateSpec)) -> Self {
         let mut rules = opened(&who("fixer"));
         change(&mut rules);
         Self { rules, gate: None, now: 10, log: vec![], introductions: vec![] }
@@ -77,61 +77,63 @@ impl Play {
             self.gate = apply(self.gate.take(), event, at(self.now));
             self.log.push((event.clone(), at(self.now)));
         }
-        cell(&outcome, Event::name)
+        cell(&outcome, GateEvent::name)
     }
 
-    fn decide(&self, step: &str) -> Result<Vec<Event>, Refusal> {
+    fn decide(&self, step: &str) -> Result<Vec<GateEvent>, Refusal> {
         let (name, verb) = step.split_once(' ').unwrap();
         // `bob+ann` is bob as the deputy of ann.
         let mut names = name.split('+');
         let actor = who(names.next().unwrap());
-        let stands_for = names.map(|name| Absent { name: name.into(), proof: actor.proof });
+        let stands_for = names.map(|name| Absentee { name: name.into(), proof: actor.proof });
         let introductions = self.introductions.clone();
         let actor = Actor { stands_for: stands_for.collect(), introductions, ..actor.clone() };
         decide(self.gate.as_ref(), &self.command(verb, &actor), &actor, at(self.now))
     }
 
-    fn command(&self, verb: &str, actor: &Actor) -> Command {
+    fn command(&self, verb: &str, actor: &Actor) -> GateCommand {
         let digest = self.gate.as_ref().map_or(String::new(), |g| g.digest.to_string());
-        let mine = Opened { lineage: actor.lineage(), ..self.rules.clone() };
+        let mine = GateSpec { lineage: actor.lineage(), ..self.rules.clone() };
         let answer =
-            |answer: Answer, digest: &str| Command::Answer { answer, digest: digest.into() };
+            |answer: Answer, digest: &str| GateCommand::Answer { answer, digest: digest.into() };
         let no = Answer::rejected(Some("not yet".into()));
         match verb {
-            "open" => Command::Open(Box::new(mine)),
-            "open other" => Command::Open(Box::new(Opened { card: card("Delete it?"), ..mine })),
-            "revise same" => Command::Revise(card("Ship it?")),
-            "revise" => Command::Revise(card("Ship it now?")),
-            "see" => Command::See { digest },
-            "see stale" => Command::See { digest: "0".repeat(64) },
-            "claim" => Command::Claim { until: at(500) },
-            "claim past" => Command::Claim { until: at(0) },
-            "release" => Command::Release,
-            "snooze" => Command::Snooze { until: at(500) },
-            "snooze past" => Command::Snooze { until: at(0) },
-            "remind" => Command::Remind,
-            "escalate" => Command::Escalate,
+            "open" => GateCommand::Open(Box::new(mine)),
+            "open other" => {
+                GateCommand::Open(Box::new(GateSpec { card: card("Delete it?"), ..mine }))
+            }
+            "revise same" => GateCommand::Revise(card("Ship it?")),
+            "revise" => GateCommand::Revise(card("Ship it now?")),
+            "see" => GateCommand::MarkSeen { digest },
+            "see stale" => GateCommand::MarkSeen { digest: "0".repeat(64) },
+            "claim" => GateCommand::Claim { until: at(500) },
+            "claim past" => GateCommand::Claim { until: at(0) },
+            "release" => GateCommand::Release,
+            "snooze" => GateCommand::Snooze { until: at(500) },
+            "snooze past" => GateCommand::Snooze { until: at(0) },
+            "remind" => GateCommand::Remind,
+            "escalate" => GateCommand::Escalate,
             "yes" => answer(Answer::approved(), &digest),
             "yes but" => {
-                let content = Content::Arguments(serde_json::json!({"force": false}));
+                let content = AnswerContent::Arguments(serde_json::json!({"force": false}));
                 answer(Answer { content, ..Answer::approved() }, &digest)
             }
             "yes stale" => answer(Answer::approved(), &"0".repeat(64)),
             "no" => answer(no, &digest),
-            "tick" => Command::Tick,
-            "extend" => Command::Extend { until: at(900) },
-            "extend past" => Command::Extend { until: at(0) },
-            "withdraw" => Command::Withdraw { reason: "not needed".into() },
-            "supersede" => Command::Supersede { by: GateId::mint(at(0), 2) },
-            "supersede itself" => Command::Supersede { by: GateId::mint(at(0), 1) },
-            "deliver" => Command::Deliver,
-            "acknowledge" => Command::Acknowledge,
-            "fail delivery" => Command::FailDelivery { why: "agent did not start".into() },
+            "tick" => GateCommand::Tick,
+            "extend" => GateCommand::Extend { until: at(900) },
+            "extend past" => GateCommand::Extend { until: at(0) },
+            "withdraw" => GateCommand::Withdraw { reason: "not needed".into() },
+            "supersede" => GateCommand::Supersede { by: GateId::mint(at(0), 2) },
+            "supersede itself" => GateCommand::Supersede { by: GateId::mint(at(0), 1) },
+            "deliver" => GateCommand::Deliver,
+            "acknowledge" => GateCommand::Acknowledge,
+            "fail delivery" => GateCommand::FailDelivery { why: "agent did not start".into() },
             _ => match verb.split_once(' ') {
                 Some(("delegate", to)) => {
-                    Command::Delegate { to: to.into(), reason: String::new() }
+                    GateCommand::Delegate { to: to.into(), reason: String::new() }
                 }
-                Some(("drop", of)) => Command::DropVotes { of: of.into() },
+                Some(("drop", of)) => GateCommand::DropVotes { of: of.into() },
                 _ => panic!("{verb:?} is no verb"),
             },
         }
@@ -161,7 +163,7 @@ fn check(script: &str, expected: &[&str]) {
     check_with(|_| {}, script, expected);
 }
 
-fn check_with(change: impl FnOnce(&mut Opened), script: &str, expected: &[&str]) {
+fn check_with(change: impl FnOnce(&mut GateSpec), script: &str, expected: &[&str]) {
     assert_eq!(Play::with(change).play(script), expected, "{script}");
 }
 
@@ -229,7 +231,7 @@ fn only_a_person_decides() {
 
 #[test]
 fn a_verdict_needs_the_proof_the_gate_asks_for() {
-    use Proof::{None, Passphrase, Presence, Token, Tty, TwoPeople};
+    use IdentityProof::{None, Passphrase, Presence, Token, Tty, TwoPeople};
     let proofs = [None, Token, Tty, Passphrase, Presence, TwoPeople];
     for least in proofs {
         for proof in proofs {
@@ -248,7 +250,7 @@ fn a_verdict_needs_the_proof_the_gate_asks_for() {
 
 #[test]
 fn who_launched_the_agent_is_left_out_where_that_is_the_rule() {
-    let excluded = |rules: &mut Opened| rules.launcher_excluded = true;
+    let excluded = |rules: &mut GateSpec| rules.launcher_excluded = true;
     check("fixer open | lea yes", &["opened", "answered"]);
     check_with(
         excluded,
@@ -259,10 +261,10 @@ fn who_launched_the_agent_is_left_out_where_that_is_the_rule() {
 
 #[test]
 fn an_agent_cannot_ask_in_another_name() {
-    let forge = |change: fn(&mut Opened)| {
+    let forge = |change: fn(&mut GateSpec)| {
         let mut forged = opened(&who("fixer"));
         change(&mut forged);
-        let command = Command::Open(Box::new(forged));
+        let command = GateCommand::Open(Box::new(forged));
         decide(None, &command, &who("fixer"), at(10)).err().map(|r| r.code)
     };
     assert_eq!(forge(|_| {}), None);
@@ -270,13 +272,13 @@ fn an_agent_cannot_ask_in_another_name() {
     assert_eq!(forge(|o| o.lineage.role = Role::Human), Some(Code::NotAllowed));
     assert_eq!(forge(|o| o.lineage = who("rival").lineage()), Some(Code::NotAllowed));
     // A worker finds the question in the agent's output and opens the gate for it.
-    let for_fixer = Command::Open(Box::new(opened(&who("fixer"))));
+    let for_fixer = GateCommand::Open(Box::new(opened(&who("fixer"))));
     assert!(decide(None, &for_fixer, &who("opal"), at(10)).is_ok());
 }
 
 #[test]
 fn only_those_it_is_for_may_answer_claim_or_put_it_off() {
-    let for_ann = |rules: &mut Opened| rules.approvers = Approvers::Person("ann".into());
+    let for_ann = |rules: &mut GateSpec| rules.approvers = Approvers::Person("ann".into());
     check_with(
         for_ann,
         "fixer open | bob yes | bob no | bob claim | bob snooze | bob withdraw | ann yes",
@@ -293,7 +295,7 @@ fn what_nobody_could_answer_is_not_asked() {
     ] {
         check_with(|rules| rules.approvers = approvers, "fixer open", &["SAY038"]);
     }
-    let only_launcher = |rules: &mut Opened| {
+    let only_launcher = |rules: &mut GateSpec| {
         (rules.approvers, rules.launcher_excluded) = (Approvers::Person("lea".into()), true);
     };
     check_with(only_launcher, "fixer open", &["SAY038"]);
@@ -301,8 +303,8 @@ fn what_nobody_could_answer_is_not_asked() {
 
 #[test]
 fn cards_out_of_bounds_are_refused() {
-    let choice = Shape::Choice { options: vec![], multi: false, other: false };
-    let fact = Fact { name: "n".into(), value: serde_json::Value::Null, verified: false };
+    let choice = AnswerShape::Choice { options: vec![], multi: false, other: false };
+    let fact = CardFact { name: "n".into(), value: serde_json::Value::Null, verified: false };
     for (name, card, expected) in [
         ("empty", card(" \n"), Code::BadValue),
         ("long", card(&"x".repeat(CARD_BYTES_MAX)), Code::TooLarge),
@@ -310,11 +312,11 @@ fn cards_out_of_bounds_are_refused() {
         ("no options", Card { shape: choice, ..card("?") }, Code::BadValue),
     ] {
         let mut play = Play::with(|_| {});
-        let open = Opened { card: card.clone(), ..opened(&who("fixer")) };
+        let open = GateSpec { card: card.clone(), ..opened(&who("fixer")) };
         let fixer = who("fixer");
-        let opening = decide(None, &Command::Open(Box::new(open)), &fixer, at(10));
+        let opening = decide(None, &GateCommand::Open(Box::new(open)), &fixer, at(10));
         play.play("fixer open");
-        let revising = decide(play.gate.as_ref(), &Command::Revise(card), &fixer, at(10));
+        let revising = decide(play.gate.as_ref(), &GateCommand::Revise(card), &fixer, at(10));
         for outcome in [opening, revising] {
             assert_eq!(outcome.err().map(|r| r.code), Some(expected), "{name}");
         }
@@ -335,7 +337,7 @@ fn the_first_answer_wins_and_the_next_one_is_told_who() {
 
 #[test]
 fn what_would_be_done_is_worded_by_nobody() {
-    let held = Held::Lifecycle { action: Action::Spawn, agent: "fixer".into() };
+    let held = DeferredAction::Lifecycle { action: LifecycleAction::Spawn, agent: "fixer".into() };
     let mut play = Play::with(|opened| opened.held = Some(held));
     play.play("fixer open");
     assert_eq!(play.decide("fixer revise").unwrap_err().code, Code::NotAllowed);
@@ -361,7 +363,7 @@ fn a_verdict_binds_to_what_was_shown() {
         (shown_now.short(), None),
         (&shown_now.as_str().to_uppercase(), None),
     ] {
-        let command = Command::Answer { answer: Answer::approved(), digest: digest.into() };
+        let command = GateCommand::Answer { answer: Answer::approved(), digest: digest.into() };
         let outcome = decide(play.gate.as_ref(), &command, &who("ann"), at(10));
         assert_eq!(outcome.err().map(|r| r.code), expected, "{digest:?}");
     }
@@ -370,15 +372,15 @@ fn a_verdict_binds_to_what_was_shown() {
 #[test]
 fn every_rule_of_a_verdict_is_in_the_digest() {
     let plain = opened(&who("fixer"));
-    let digest = |o: &Opened| o.digest(&o.card, 1);
-    let changes: [fn(&mut Opened); 8] = [
+    let digest = |o: &GateSpec| o.digest(&o.card, 1);
+    let changes: [fn(&mut GateSpec); 8] = [
         |o| o.id = GateId::mint(at(0), 9),
-        |o| o.kind = Kind::Review,
+        |o| o.kind = GateKind::Review,
         |o| o.task = None,
         |o| o.card.narrative.push('!'),
         |o| o.card.facts[0].value["id"] = (u64::MAX - 1).into(),
         |o| o.approvers = two_of_three(),
-        |o| o.least_proof = Proof::Presence,
+        |o| o.least_proof = IdentityProof::Presence,
         |o| o.launcher_excluded = true,
     ];
     for (n, change) in changes.into_iter().enumerate() {
@@ -466,14 +468,14 @@ fn asking_again_is_the_same_question_or_a_clash() {
     }
     let mut play = Play::with(|_| {});
     play.play("fixer open");
-    let elsewhere = Opened { space: crate::SpaceId::mint(at(0), 2), ..opened(&who("fixer")) };
+    let elsewhere = GateSpec { space: crate::SpaceId::mint(at(0), 2), ..opened(&who("fixer")) };
     let outcome =
-        decide(play.gate.as_ref(), &Command::Open(Box::new(elsewhere)), &who("fixer"), at(10));
+        decide(play.gate.as_ref(), &GateCommand::Open(Box::new(elsewhere)), &who("fixer"), at(10));
     assert_eq!(outcome.err().map(|r| r.code), Some(Code::Clash));
     // The desk assigns the handle, and a deadline counts from now: a retry may bring others.
-    let retry = Opened { handle: "g1".into(), deadline: None, ..opened(&who("fixer")) };
+    let retry = GateSpec { handle: "g1".into(), deadline: None, ..opened(&who("fixer")) };
     let outcome =
-        decide(play.gate.as_ref(), &Command::Open(Box::new(retry)), &who("fixer"), at(10));
+        decide(play.gate.as_ref(), &GateCommand::Open(Box::new(retry)), &who("fixer"), at(10));
     assert_eq!(outcome, Ok(vec![]));
 }
 
@@ -483,7 +485,7 @@ fn every_failed_handing_over_is_counted() {
     play.play("fixer open | ann yes");
     for attempts in 1..=3 {
         play.play("opal deliver | opal fail delivery");
-        let Delivery::Failed { attempts: counted, .. } = play.gate().delivery else {
+        let DeliveryState::Failed { attempts: counted, .. } = play.gate().delivery else {
             panic!("{:?}", play.gate().delivery)
         };
         assert_eq!(counted, attempts);
@@ -501,9 +503,9 @@ fn what_each_event_makes_the_world_do() {
         play.play(step);
         heard.push(effects(play.gate(), &play.log.last().unwrap().0));
     }
-    use crate::Occasion::{Asked, Escalated, Reminded};
-    let notify = |level, reminder, occasion| vec![Effect::Notify { level, reminder, occasion }];
-    let settled = vec![Effect::Retract, Effect::Deliver];
+    use crate::NoticeReason::{Asked, Escalated, Reminded};
+    let notify = |level, reminder, occasion| vec![GateEffect::Notify { level, reminder, occasion }];
+    let settled = vec![GateEffect::Retract, GateEffect::Deliver];
     let expected = [
         notify(0, 0, Asked),
         notify(0, 1, Reminded),
@@ -522,7 +524,7 @@ fn what_each_event_makes_the_world_do() {
 }
 
 /// Returns one event of each kind that the scripts cause.
-fn every_event() -> Vec<Event> {
+fn every_event() -> Vec<GateEvent> {
     let scripts = [
         "fixer open | fixer revise | ann see | ann claim | ann release | ann snooze | relay remind \
          | relay escalate | ann yes | bob yes but | bob yes | opal fail delivery | fixer acknowledge",
@@ -530,7 +532,7 @@ fn every_event() -> Vec<Event> {
         "fixer open | fixer supersede",
         "fixer open | @100 | relay tick",
     ];
-    let mut events: Vec<Event> = vec![];
+    let mut events: Vec<GateEvent> = vec![];
     for script in scripts {
         let mut play = Play::with(|rules| rules.approvers = two_of_three());
         play.play(script);
@@ -554,8 +556,8 @@ fn every_event_survives_its_json() {
 #[test]
 fn an_event_of_a_later_version_changes_nothing() {
     let later = r#"{"event": "notarised", "to": "bob", "until": {"year": 2040}}"#;
-    let event: Event = serde_json::from_str(later).unwrap();
-    assert_eq!(event, Event::Unknown);
+    let event: GateEvent = serde_json::from_str(later).unwrap();
+    assert_eq!(event, GateEvent::Unknown);
     for script in ["@10", "fixer open", "fixer open | ann yes"] {
         let mut play = Play::with(|_| {});
         if script != "@10" {
@@ -572,7 +574,8 @@ fn what_stands_in_the_log_behind_the_end_does_not_undo_it() {
         play.play(&format!("fixer open | {end}"));
         let ended = play.gate.clone();
         for event in every_event() {
-            let moves_delivery = event.name().contains("deliver") || event == Event::Acknowledged;
+            let moves_delivery =
+                event.name().contains("deliver") || event == GateEvent::Acknowledged;
             let after = apply(ended.clone(), &event, at(200)).unwrap();
             assert_eq!(after.ending, play.gate().ending, "{end}, then {}", event.name());
             assert!(moves_delivery || Some(after) == ended, "{end}, then {}", event.name());

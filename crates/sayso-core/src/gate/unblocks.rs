@@ -1,6 +1,6 @@
 //! Dependents: the work that an answer unblocks, that of the askers and of all tasks that depend on it.
 
-use super::Waiting;
+use super::QueuedGate;
 use crate::TaskId;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,16 +13,16 @@ const FIRST_MAX: usize = 3;
 
 /// The open tasks that are blocked by other tasks: those that depend on them, and the epics they are part of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Behind(BTreeMap<TaskId, BTreeSet<TaskId>>);
+pub struct TaskDependents(BTreeMap<TaskId, BTreeSet<TaskId>>);
 
-impl Behind {
+impl TaskDependents {
     fn of(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
         self.0.get(&task).into_iter().flatten().copied()
     }
 }
 
 /// Collects pairs of a task and one that waits for it.
-impl FromIterator<(TaskId, TaskId)> for Behind {
+impl FromIterator<(TaskId, TaskId)> for TaskDependents {
     fn from_iter<I: IntoIterator<Item = (TaskId, TaskId)>>(pairs: I) -> Self {
         let mut behind = Self::default();
         for (task, waits) in pairs {
@@ -34,7 +34,7 @@ impl FromIterator<(TaskId, TaskId)> for Behind {
 
 /// The amount of work that an answer unblocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unblocks {
+pub struct UnblockedWork {
     /// The number of tasks: those of the askers, and all that depend on them.
     pub tasks: usize,
     /// True if there are more tasks than were counted.
@@ -47,7 +47,7 @@ pub struct Unblocks {
     pub first: Vec<TaskId>,
 }
 
-impl Unblocks {
+impl UnblockedWork {
     /// Returns the sum of tasks, flows and askers.
     pub fn count(&self) -> usize {
         self.tasks + self.flows + self.askers
@@ -55,7 +55,7 @@ impl Unblocks {
 }
 
 /// Returns the work that an answer to these gates unblocks.
-pub(super) fn unblocks(gates: &[&Waiting], behind: &Behind) -> Unblocks {
+pub(super) fn unblocks(gates: &[&QueuedGate], behind: &TaskDependents) -> UnblockedWork {
     let (mut flows, mut askers) = (BTreeSet::new(), BTreeSet::new());
     let (mut seen, mut next) = (BTreeSet::new(), VecDeque::new());
     for gate in gates {
@@ -74,5 +74,11 @@ pub(super) fn unblocks(gates: &[&Waiting], behind: &Behind) -> Unblocks {
         }
         next.extend(behind.of(task).filter(|waits| seen.insert(*waits)));
     }
-    Unblocks { tasks, more: seen.len() > tasks, flows: flows.len(), askers: askers.len(), first }
+    UnblockedWork {
+        tasks,
+        more: seen.len() > tasks,
+        flows: flows.len(),
+        askers: askers.len(),
+        first,
+    }
 }

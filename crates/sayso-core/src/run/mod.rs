@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Actor, Code, Deed, Refusal, Role, RunId, SpaceId, TaskId, Timestamp};
+use crate::{Actor, Code, Permission, Refusal, Role, RunId, SpaceId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A run, folded from its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// The parameters with which it was started.
-    pub started: Started,
+    pub started: RunSpec,
     /// The time of the start.
     pub started_at: Timestamp,
     /// The agent's id of its conversation (session), once known.
@@ -18,12 +18,12 @@ pub struct Run {
     /// The time at which the lease expires unless the worker renews it.
     pub lease_until: Timestamp,
     /// The state: running, or ended with a result.
-    pub state: State,
+    pub state: RunState,
 }
 
 /// The parameters with which a run is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
+pub struct RunSpec {
     /// The id, chosen by the worker.
     pub id: RunId,
     /// The space it belongs to.
@@ -40,7 +40,7 @@ pub struct Started {
     pub lease_until: Timestamp,
     /// The worker process and the place where it works.
     #[serde(default)]
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// The conversation it continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -48,7 +48,7 @@ pub struct Started {
 
 /// The holder of a lease: the process and the place where it works.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The name of the machine.
     pub host: String,
     /// The path of the repository.
@@ -57,16 +57,16 @@ pub struct Holder {
     pub process: String,
 }
 
-impl Holder {
+impl LeaseHolder {
     /// True if the worktree and the conversation of one are available to the other: same machine, same repository.
-    pub fn is_at_the_place_of(&self, other: &Holder) -> bool {
+    pub fn is_at_the_place_of(&self, other: &LeaseHolder) -> bool {
         (&self.host, &self.repository) == (&other.host, &other.repository)
     }
 }
 
 /// The usage of a run: tokens, money and time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct RunUsage {
     /// The number of tokens the model read.
     pub input_tokens: u64,
     /// The number of tokens the model wrote.
@@ -81,11 +81,11 @@ pub struct Spent {
     pub waited_millis: u64,
 }
 
-impl Spent {
+impl RunUsage {
     /// Returns the sum of both.
     #[must_use]
-    pub const fn plus(self, other: Spent) -> Spent {
-        Spent {
+    pub const fn plus(self, other: RunUsage) -> RunUsage {
+        RunUsage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cost_micros: self.cost_micros.saturating_add(other.cost_micros),
@@ -99,18 +99,18 @@ impl Spent {
 /// starts the next run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RunState {
     /// The agent is working.
     Running,
     /// The run has ended.
     Ended {
         /// The kind of ending.
-        how: How,
+        how: RunEndKind,
         /// The final message of the agent, or the error.
         note: String,
         /// The usage of the run.
         #[serde(default)]
-        spent: Spent,
+        spent: RunUsage,
         /// The time of the ending.
         at: Timestamp,
     },
@@ -119,7 +119,7 @@ pub enum State {
 /// The kind of ending of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum RunEndKind {
     /// The agent finished its work.
     Completed,
     /// The agent asked a person.
@@ -136,26 +136,26 @@ pub enum How {
     Lost,
 }
 
-impl How {
+impl RunEndKind {
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            How::Completed => "completed",
-            How::Asked => "asked",
-            How::Unclear => "unclear",
-            How::Failed => "failed",
-            How::Limited => "waiting_for_reset",
-            How::Stopped => "stopped",
-            How::Lost => "lost",
+            RunEndKind::Completed => "completed",
+            RunEndKind::Asked => "asked",
+            RunEndKind::Unclear => "unclear",
+            RunEndKind::Failed => "failed",
+            RunEndKind::Limited => "waiting_for_reset",
+            RunEndKind::Stopped => "stopped",
+            RunEndKind::Lost => "lost",
         }
     }
 }
 
 /// A command to a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum RunCommand {
     /// Start the run.
-    Start(Box<Started>),
+    Start(Box<RunSpec>),
     /// Renew the lease.
     Renew {
         /// The fencing number that the worker holds.
@@ -173,11 +173,11 @@ pub enum Command {
         /// The fencing number that the worker holds.
         fence: u64,
         /// The kind of ending.
-        how: How,
+        how: RunEndKind,
         /// The final message of the agent, or the error.
         note: String,
         /// The usage of the run.
-        spent: Spent,
+        spent: RunUsage,
     },
     /// Mark a run as lost after its lease expired.
     Lose,
@@ -186,9 +186,9 @@ pub enum Command {
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum RunEvent {
     /// The run was started.
-    Started(Box<Started>),
+    Started(Box<RunSpec>),
     /// The lease was renewed.
     Renewed {
         /// The time at which the lease expires.
@@ -202,34 +202,34 @@ pub enum Event {
     /// The run has ended.
     Ended {
         /// The kind of ending.
-        how: How,
+        how: RunEndKind,
         /// The final message of the agent, or the error.
         note: String,
         /// The usage of the run.
         #[serde(default)]
-        spent: Spent,
+        spent: RunUsage,
     },
     /// An event of a later version, which this one ignores.
     #[serde(other)]
     Unknown,
 }
 
-impl Event {
+impl RunEvent {
     /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
-            Event::Started(_) => "run.started",
-            Event::Renewed { .. } => "run.renewed",
-            Event::Named { .. } => "run.named",
-            Event::Ended { .. } => "run.ended",
-            Event::Unknown => "run.unknown",
+            RunEvent::Started(_) => "run.started",
+            RunEvent::Renewed { .. } => "run.renewed",
+            RunEvent::Named { .. } => "run.named",
+            RunEvent::Ended { .. } => "run.ended",
+            RunEvent::Unknown => "run.unknown",
         }
     }
 }
 
 /// A side effect of a run's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+pub enum RunEffect {
     /// Revoke the run's credential.
     RevokeToken,
 }
@@ -237,73 +237,73 @@ pub enum Effect {
 /// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     run: Option<&Run>,
-    command: &Command,
+    command: &RunCommand,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<RunEvent>, Refusal> {
     let Some(run) = run else {
         return match command {
-            Command::Start(started) => {
+            RunCommand::Start(started) => {
                 check_is_theirs(started.id, actor)?;
-                Ok(vec![Event::Started(started.clone())])
+                Ok(vec![RunEvent::Started(started.clone())])
             }
             _ => Err(Refusal::new(Code::NotFound, "there is no such run")),
         };
     };
     check_is_theirs(run.started.id, actor)?;
     match command {
-        Command::Start(started) if run.started == **started => Ok(vec![]),
-        Command::Start(started) => {
+        RunCommand::Start(started) if run.started == **started => Ok(vec![]),
+        RunCommand::Start(started) => {
             Err(Refusal::new(Code::Clash, format!("id {} is another run", started.id)))
         }
-        Command::Renew { fence, until } => {
+        RunCommand::Renew { fence, until } => {
             check_live(run, *fence, at)?;
             // A renewal that arrives late does not shorten the lease.
             let is_later = *until > run.lease_until;
-            Ok(if is_later { vec![Event::Renewed { until: *until }] } else { vec![] })
+            Ok(if is_later { vec![RunEvent::Renewed { until: *until }] } else { vec![] })
         }
-        Command::Name { session } if run.session.as_ref() == Some(session) => Ok(vec![]),
-        Command::Name { session } => Ok(vec![Event::Named { session: session.clone() }]),
-        Command::End { fence, how, note, spent } => end(run, *fence, *how, note, *spent, actor),
-        Command::Lose => lose(run, at),
+        RunCommand::Name { session } if run.session.as_ref() == Some(session) => Ok(vec![]),
+        RunCommand::Name { session } => Ok(vec![RunEvent::Named { session: session.clone() }]),
+        RunCommand::End { fence, how, note, spent } => end(run, *fence, *how, note, *spent, actor),
+        RunCommand::Lose => lose(run, at),
     }
 }
 
 fn end(
     run: &Run,
     fence: u64,
-    how: How,
+    how: RunEndKind,
     note: &str,
-    spent: Spent,
+    spent: RunUsage,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<RunEvent>, Refusal> {
     check_fence(run, fence)?;
     match &run.state {
-        State::Running => {
+        RunState::Running => {
             let note = if note.is_empty() { format!("by {}", actor.name) } else { note.into() };
-            Ok(vec![Event::Ended { how, note, spent }])
+            Ok(vec![RunEvent::Ended { how, note, spent }])
         }
-        State::Ended { how: before, .. } if *before == how => Ok(vec![]),
-        State::Ended { .. } => Err(over(run)),
+        RunState::Ended { how: before, .. } if *before == how => Ok(vec![]),
+        RunState::Ended { .. } => Err(over(run)),
     }
 }
 
-fn lose(run: &Run, at: Timestamp) -> Result<Vec<Event>, Refusal> {
+fn lose(run: &Run, at: Timestamp) -> Result<Vec<RunEvent>, Refusal> {
     match &run.state {
-        State::Running if at >= run.lease_until => {
-            let (note, spent) = ("its lease ran out".into(), Spent::default());
-            Ok(vec![Event::Ended { how: How::Lost, note, spent }])
+        RunState::Running if at >= run.lease_until => {
+            let (note, spent) = ("its lease ran out".into(), RunUsage::default());
+            Ok(vec![RunEvent::Ended { how: RunEndKind::Lost, note, spent }])
         }
-        State::Running => {
+        RunState::Running => {
             Err(Refusal::new(Code::WrongState, format!("run {} is alive", run.started.id)))
         }
-        State::Ended { .. } => Ok(vec![]),
+        RunState::Ended { .. } => Ok(vec![]),
     }
 }
 
 /// Checks that the actor may change this run. An agent may change its own run only; an auditor none.
 fn check_is_theirs(run: RunId, actor: &Actor) -> Result<(), Refusal> {
-    actor.check(Deed::Track, "run agents")?;
+    actor.check(Permission::Track, "run agents")?;
     if actor.role == Role::Agent && actor.run != Some(run) {
         return Err(Refusal::new(
             Code::NotAllowed,
@@ -316,12 +316,12 @@ fn check_is_theirs(run: RunId, actor: &Actor) -> Result<(), Refusal> {
 fn check_live(run: &Run, fence: u64, at: Timestamp) -> Result<(), Refusal> {
     check_fence(run, fence)?;
     match &run.state {
-        State::Running if at < run.lease_until => Ok(()),
-        State::Running => {
+        RunState::Running if at < run.lease_until => Ok(()),
+        RunState::Running => {
             Err(Refusal::new(Code::Fenced, format!("the lease of run {} is over", run.started.id))
                 .hint("the task may be somebody else's by now; start a new run"))
         }
-        State::Ended { .. } => Err(over(run)),
+        RunState::Ended { .. } => Err(over(run)),
     }
 }
 
@@ -340,38 +340,41 @@ fn over(run: &Run) -> Refusal {
 }
 
 /// Folds an event into a run. Total: an event unknown to this version changes nothing.
-pub fn apply(run: Option<Run>, event: &Event, at: Timestamp) -> Option<Run> {
+pub fn apply(run: Option<Run>, event: &RunEvent, at: Timestamp) -> Option<Run> {
     let Some(mut run) = run else {
         return match event {
-            Event::Started(started) => Some(Run {
+            RunEvent::Started(started) => Some(Run {
                 started: (**started).clone(),
                 started_at: at,
                 session: started.session.clone(),
                 lease_until: started.lease_until,
-                state: State::Running,
+                state: RunState::Running,
             }),
             _ => None,
         };
     };
     // A run ends once; only the id of its conversation may still become known.
-    if matches!(run.state, State::Ended { .. }) && !matches!(event, Event::Named { .. }) {
+    if matches!(run.state, RunState::Ended { .. }) && !matches!(event, RunEvent::Named { .. }) {
         return Some(run);
     }
     match event {
-        Event::Started(_) | Event::Unknown => {}
-        Event::Renewed { until } => run.lease_until = *until,
-        Event::Named { session } => run.session = Some(session.clone()),
-        Event::Ended { how, note, spent } => {
-            run.state = State::Ended { how: *how, note: note.clone(), spent: *spent, at };
+        RunEvent::Started(_) | RunEvent::Unknown => {}
+        RunEvent::Renewed { until } => run.lease_until = *until,
+        RunEvent::Named { session } => run.session = Some(session.clone()),
+        RunEvent::Ended { how, note, spent } => {
+            run.state = RunState::Ended { how: *how, note: note.clone(), spent: *spent, at };
         }
     }
     Some(run)
 }
 
 /// Returns the side effects of an event.
-pub fn effects(event: &Event) -> Vec<Effect> {
+pub fn effects(event: &RunEvent) -> Vec<RunEffect> {
     match event {
-        Event::Ended { .. } => vec![Effect::RevokeToken],
-        Event::Started(_) | Event::Renewed { .. } | Event::Named { .. } | Event::Unknown => vec![],
+        RunEvent::Ended { .. } => vec![RunEffect::RevokeToken],
+        RunEvent::Started(_)
+        | RunEvent::Renewed { .. }
+        | RunEvent::Named { .. }
+        | RunEvent::Unknown => vec![],
     }
 }

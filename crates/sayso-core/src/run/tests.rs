@@ -13,8 +13,8 @@ const FENCE: u64 = 7;
 /// The time at which the first lease expires.
 const LEASE: i64 = 60;
 
-fn started() -> Started {
-    Started {
+fn started() -> RunSpec {
+    RunSpec {
         id: run_id(1),
         space: space(),
         task: task_id(1),
@@ -22,7 +22,7 @@ fn started() -> Started {
         launcher: "lea".into(),
         fence: FENCE,
         lease_until: at(LEASE),
-        holder: Holder::default(),
+        holder: LeaseHolder::default(),
         session: None,
     }
 }
@@ -32,7 +32,7 @@ fn started() -> Started {
 struct Play {
     run: Option<Run>,
     now: i64,
-    log: Vec<(Event, Timestamp)>,
+    log: Vec<(RunEvent, Timestamp)>,
 }
 
 impl Play {
@@ -59,36 +59,36 @@ impl Play {
             self.run = apply(self.run.take(), event, at(self.now));
             self.log.push((event.clone(), at(self.now)));
         }
-        cell(&outcome, Event::name)
+        cell(&outcome, RunEvent::name)
     }
 
-    fn decide(&self, step: &str, fence: u64) -> Result<Vec<Event>, Refusal> {
+    fn decide(&self, step: &str, fence: u64) -> Result<Vec<RunEvent>, Refusal> {
         let (name, verb) = step.split_once(' ').unwrap();
         decide(self.run.as_ref(), &self.command(verb, fence), &who(name), at(self.now))
     }
 
-    fn command(&self, verb: &str, fence: u64) -> Command {
+    fn command(&self, verb: &str, fence: u64) -> RunCommand {
         let stale = fence - 1;
         let until = at(self.now + 60);
         match verb {
-            "start" => Command::Start(Box::new(started())),
-            "start other" => Command::Start(Box::new(Started { task: task_id(2), ..started() })),
-            "renew" => Command::Renew { fence, until },
-            "renew briefly" => Command::Renew { fence, until: at(self.now + 1) },
-            "renew stale" => Command::Renew { fence: stale, until },
-            "name" => Command::Name { session: "s-1".into() },
-            "end" => end(fence, How::Completed, ""),
-            "end asked" => end(fence, How::Asked, "which colour?"),
-            "end failed" => end(fence, How::Failed, "out of tokens"),
-            "end stale" => end(stale, How::Completed, ""),
-            "lose" => Command::Lose,
+            "start" => RunCommand::Start(Box::new(started())),
+            "start other" => RunCommand::Start(Box::new(RunSpec { task: task_id(2), ..started() })),
+            "renew" => RunCommand::Renew { fence, until },
+            "renew briefly" => RunCommand::Renew { fence, until: at(self.now + 1) },
+            "renew stale" => RunCommand::Renew { fence: stale, until },
+            "name" => RunCommand::Name { session: "s-1".into() },
+            "end" => end(fence, RunEndKind::Completed, ""),
+            "end asked" => end(fence, RunEndKind::Asked, "which colour?"),
+            "end failed" => end(fence, RunEndKind::Failed, "out of tokens"),
+            "end stale" => end(stale, RunEndKind::Completed, ""),
+            "lose" => RunCommand::Lose,
             _ => panic!("{verb:?} is no verb"),
         }
     }
 }
 
-fn end(fence: u64, how: How, note: &str) -> Command {
-    Command::End { fence, how, note: note.into(), spent: Spent::default() }
+fn end(fence: u64, how: RunEndKind, note: &str) -> RunCommand {
+    RunCommand::End { fence, how, note: note.into(), spent: RunUsage::default() }
 }
 
 const VERBS: &str = "start, start other, name, renew, renew briefly, end, end asked, end failed, lose, \
@@ -100,8 +100,8 @@ fn in_words(run: Option<&Run>) -> String {
     let until = run.lease_until.as_micros() / 1_000_000;
     let named = run.session.as_ref().map_or("", |_| ", named");
     match &run.state {
-        State::Running => format!("running until {until}{named}"),
-        State::Ended { how, note, .. } => format!("{how:?}: {note}{named}").to_lowercase(),
+        RunState::Running => format!("running until {until}{named}"),
+        RunState::Ended { how, note, .. } => format!("{how:?}: {note}{named}").to_lowercase(),
     }
 }
 
@@ -152,7 +152,7 @@ fn a_renewal_that_was_overtaken_does_not_shorten_the_lease() {
 fn the_end_of_a_run_takes_its_token() {
     let play = Play::of("opal start | @20 | opal renew | opal name | opal end");
     let heard: Vec<_> = play.log.iter().map(|(event, _)| effects(event)).collect();
-    assert_eq!(heard, [vec![], vec![], vec![], vec![Effect::RevokeToken]]);
+    assert_eq!(heard, [vec![], vec![], vec![], vec![RunEffect::RevokeToken]]);
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn every_event_survives_its_json_and_a_later_ones_changes_nothing() {
     for (event, _) in &play.log {
         assert_eq!(through_json(event), *event);
     }
-    let later: Event = serde_json::from_str(r#"{"event": "paused", "for": 5}"#).unwrap();
-    assert_eq!(later, Event::Unknown);
+    let later: RunEvent = serde_json::from_str(r#"{"event": "paused", "for": 5}"#).unwrap();
+    assert_eq!(later, RunEvent::Unknown);
     for script in ["", "opal start", "opal start | opal end"] {
         let play = Play::of(script);
         assert_eq!(apply(play.run.clone(), &later, at(99)), play.run, "{script}");
@@ -199,13 +199,14 @@ fn whatever_is_tried_a_stale_fence_is_never_accepted() {
             let carries_fence = !matches!(verb, "name" | "lose");
             prop_assert!(refused || !carries_fence || fence == FENCE, "{} with {}", &line, fence);
             prop_assert!(refused || !matches!(actor, "rival" | "aude"), "{}", &line);
-            if before.state == State::Running && after.state == State::Running {
+            if before.state == RunState::Running && after.state == RunState::Running {
                 prop_assert!(after.lease_until >= before.lease_until, "{}", &line);
             }
-            if let State::Ended { how, .. } = &after.state {
-                let was_late = before.state != State::Running || at(play.now) >= before.lease_until;
-                prop_assert!(*how != How::Lost || was_late, "{}", &line);
-                let had_ended = matches!(before.state, State::Ended { .. });
+            if let RunState::Ended { how, .. } = &after.state {
+                let was_late =
+                    before.state != RunState::Running || at(play.now) >= before.lease_until;
+                prop_assert!(*how != RunEndKind::Lost || was_late, "{}", &line);
+                let had_ended = matches!(before.state, RunState::Ended { .. });
                 prop_assert!(!had_ended || before.state == after.state, "{}", &line);
             }
             if !refused {

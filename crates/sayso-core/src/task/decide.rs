@@ -1,10 +1,11 @@
 //! Decides the commands of a task: returns the events to append, or a refusal. Commands that amount to a verdict are
 //! for people only.
 
-use super::{Created, Event, Note, Status, Task};
+use super::{Task, TaskEvent, TaskNote, TaskSpec, TaskStatus};
 use crate::gate::Gate;
 use crate::{
-    Actor, Code, Deed, GateId, Kind, Outcome, Refusal, Role, RunId, TaskId, Timestamp, Verdict,
+    Actor, Code, GateId, GateKind, Permission, Refusal, Role, RunId, TaskId, TaskOutcome,
+    Timestamp, Verdict,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -23,11 +24,11 @@ pub const LABELS_MAX: usize = 100;
 
 /// A command to a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
+pub enum TaskCommand {
     /// Create the task.
-    Create(Box<Created>),
+    Create(Box<TaskSpec>),
     /// Change some of its fields.
-    Edit(Box<Edit>),
+    Edit(Box<TaskEdit>),
     /// Add a dependency on another task. The caller has checked that it closes no cycle.
     AddDependency {
         /// The other task.
@@ -58,7 +59,7 @@ pub enum Command {
         /// The handle of the gate.
         handle: String,
         /// The kind of the gate.
-        kind: Kind,
+        kind: GateKind,
     },
     /// Record that a gate ended. Sent together with the gate's own event, in the same transaction.
     Settle {
@@ -67,7 +68,7 @@ pub enum Command {
         /// The handle of the gate.
         handle: String,
         /// The kind of the gate.
-        kind: Kind,
+        kind: GateKind,
         /// The ending as one word.
         ending: &'static str,
         /// The verdict, if a person or the timeout action gave one.
@@ -109,23 +110,23 @@ pub enum Command {
     },
 }
 
-impl Command {
+impl TaskCommand {
     fn reason(&self) -> Option<&str> {
         match self {
-            Command::Close { reason, .. }
-            | Command::Reopen { reason }
-            | Command::Fail { reason }
-            | Command::Block { reason }
-            | Command::Delete { reason, .. } => Some(reason),
-            Command::Create(_)
-            | Command::Edit(_)
-            | Command::AddDependency { .. }
-            | Command::RemoveDependency { .. }
-            | Command::Start { .. }
-            | Command::Note { .. }
-            | Command::Ask { .. }
-            | Command::Settle { .. }
-            | Command::Defer { .. } => None,
+            TaskCommand::Close { reason, .. }
+            | TaskCommand::Reopen { reason }
+            | TaskCommand::Fail { reason }
+            | TaskCommand::Block { reason }
+            | TaskCommand::Delete { reason, .. } => Some(reason),
+            TaskCommand::Create(_)
+            | TaskCommand::Edit(_)
+            | TaskCommand::AddDependency { .. }
+            | TaskCommand::RemoveDependency { .. }
+            | TaskCommand::Start { .. }
+            | TaskCommand::Note { .. }
+            | TaskCommand::Ask { .. }
+            | TaskCommand::Settle { .. }
+            | TaskCommand::Defer { .. } => None,
         }
     }
 }
@@ -133,7 +134,7 @@ impl Command {
 /// Changes to a task; fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Edit {
+pub struct TaskEdit {
     /// The new title of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -154,7 +155,7 @@ pub struct Edit {
     pub parent: Option<Option<TaskId>>,
     /// The new sign-off required at completion; inner `None` removes it.
     #[serde(skip_serializing_if = "Option::is_none", with = "present")]
-    pub requires: Option<Option<Kind>>,
+    pub requires: Option<Option<GateKind>>,
     /// The labels to add, before any are removed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub add_labels: BTreeSet<String>,
@@ -183,18 +184,18 @@ mod present {
 
 /// The effect of an agent's "complete".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
+pub enum CompletionEffect {
     /// The task closes at once.
     Closes,
     /// A gate of this kind opens first. The requirement survives rejections: the next "complete" opens another gate.
-    Opens(Kind),
+    Opens(GateKind),
 }
 
 /// Returns the effect of this actor's "complete".
-pub fn completion(task: &Task, actor: &Actor) -> Completion {
+pub fn completion(task: &Task, actor: &Actor) -> CompletionEffect {
     match task.requires {
-        Some(kind) if !actor.may(Deed::Answer) => Completion::Opens(kind),
-        Some(_) | None => Completion::Closes,
+        Some(kind) if !actor.may(Permission::Answer) => CompletionEffect::Opens(kind),
+        Some(_) | None => CompletionEffect::Closes,
     }
 }
 
@@ -202,8 +203,8 @@ pub fn completion(task: &Task, actor: &Actor) -> Completion {
 /// more, so it gets the same result and no refusal.
 pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
     let kind = match completion(task, actor) {
-        Completion::Opens(kind) => kind,
-        Completion::Closes => return false,
+        CompletionEffect::Opens(kind) => kind,
+        CompletionEffect::Closes => return false,
     };
     let opened = &gate.opened;
     let is_waited_for = gate.is_open() && task.waits_for.contains_key(&opened.id);
@@ -213,25 +214,25 @@ pub fn is_completion_gate(task: &Task, gate: &Gate, actor: &Actor) -> bool {
 /// Decides a command. A repeated command returns no events and no refusal (idempotent).
 pub fn decide(
     task: Option<&Task>,
-    command: &Command,
+    command: &TaskCommand,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
-    actor.check(Deed::Track, "change tasks")?;
+) -> Result<Vec<TaskEvent>, Refusal> {
+    actor.check(Permission::Track, "change tasks")?;
     let Some(task) = task else {
         return match command {
-            Command::Create(created) => create(created),
+            TaskCommand::Create(created) => create(created),
             _ => Err(Refusal::new(Code::NotFound, "there is no such task")),
         };
     };
-    if let Command::Create(created) = command {
+    if let TaskCommand::Create(created) = command {
         return create_again(task, created);
     }
     // The gate has checked its own ending. A deleted task must not prevent it.
-    if let Command::Settle { gate, handle, ending, verdict, .. } = command {
+    if let TaskCommand::Settle { gate, handle, ending, verdict, .. } = command {
         return settle(task, *gate, handle, ending, *verdict, actor);
     }
-    if task.status == Status::Deleted && matches!(command, Command::Delete { .. }) {
+    if task.status == TaskStatus::Deleted && matches!(command, TaskCommand::Delete { .. }) {
         return Ok(vec![]);
     }
     check_not_deleted(task)?;
@@ -239,46 +240,48 @@ pub fn decide(
     command.reason().map_or(Ok(()), |reason| check_text(reason, "reason"))?;
     let by = actor.name.clone();
     match command {
-        Command::Create(_) | Command::Settle { .. } => Ok(vec![]),
-        Command::Edit(edit) => self::edit(task, edit, actor),
-        Command::AddDependency { on } => add_dependency(task, *on),
-        Command::RemoveDependency { on } => {
+        TaskCommand::Create(_) | TaskCommand::Settle { .. } => Ok(vec![]),
+        TaskCommand::Edit(edit) => self::edit(task, edit, actor),
+        TaskCommand::AddDependency { on } => add_dependency(task, *on),
+        TaskCommand::RemoveDependency { on } => {
             let there = task.blocked_by.contains(on);
-            Ok(if there { vec![Event::DependencyRemoved { on: *on }] } else { vec![] })
+            Ok(if there { vec![TaskEvent::DependencyRemoved { on: *on }] } else { vec![] })
         }
-        Command::Start { run } => start(task, *run, actor),
-        Command::Note { text, as_agent } => note(text, *as_agent, actor),
-        Command::Ask { gate, handle, kind } => ask(task, *gate, handle, *kind, actor),
-        Command::Close { reason, open_children } => close(task, reason, *open_children, actor),
-        Command::Reopen { reason } => reopen(task, reason, actor),
-        Command::Defer { until } => defer(task, *until, actor, at),
-        Command::Fail { reason } => {
+        TaskCommand::Start { run } => start(task, *run, actor),
+        TaskCommand::Note { text, as_agent } => note(text, *as_agent, actor),
+        TaskCommand::Ask { gate, handle, kind } => ask(task, *gate, handle, *kind, actor),
+        TaskCommand::Close { reason, open_children } => close(task, reason, *open_children, actor),
+        TaskCommand::Reopen { reason } => reopen(task, reason, actor),
+        TaskCommand::Defer { until } => defer(task, *until, actor, at),
+        TaskCommand::Fail { reason } => {
             check_not_waiting(task, actor, "fail")?;
             check_not_over(task)?;
-            let same = is_settled_on(task, Status::Failed, &by, reason);
-            Ok(if same { vec![] } else { vec![Event::Failed { by, reason: reason.clone() }] })
+            let same = is_settled_on(task, TaskStatus::Failed, &by, reason);
+            Ok(if same { vec![] } else { vec![TaskEvent::Failed { by, reason: reason.clone() }] })
         }
-        Command::Block { reason } => {
+        TaskCommand::Block { reason } => {
             check_not_waiting(task, actor, "block")?;
             check_not_over(task)?;
-            let same = is_settled_on(task, Status::Blocked, &by, reason);
-            Ok(if same { vec![] } else { vec![Event::Blocked { by, reason: reason.clone() }] })
+            let same = is_settled_on(task, TaskStatus::Blocked, &by, reason);
+            Ok(if same { vec![] } else { vec![TaskEvent::Blocked { by, reason: reason.clone() }] })
         }
-        Command::Delete { reason, open_children } => delete(task, reason, *open_children, actor),
+        TaskCommand::Delete { reason, open_children } => {
+            delete(task, reason, *open_children, actor)
+        }
     }
 }
 
-fn create(created: &Created) -> Result<Vec<Event>, Refusal> {
+fn create(created: &TaskSpec) -> Result<Vec<TaskEvent>, Refusal> {
     check_title(&created.title)?;
     check_text(&created.body, "description")?;
     check_words([&created.sort].into_iter().chain(&created.size), "type or size")?;
     check_labels(&created.labels)?;
     check_priority(created.priority)?;
     created.requires.map_or(Ok(()), check_requires)?;
-    Ok(vec![Event::Created(Box::new(created.clone()))])
+    Ok(vec![TaskEvent::Created(Box::new(created.clone()))])
 }
 
-fn create_again(task: &Task, created: &Created) -> Result<Vec<Event>, Refusal> {
+fn create_again(task: &Task, created: &TaskSpec) -> Result<Vec<TaskEvent>, Refusal> {
     if task.origin == created.origin() {
         return Ok(vec![]);
     }
@@ -287,7 +290,7 @@ fn create_again(task: &Task, created: &Created) -> Result<Vec<Event>, Refusal> {
 }
 
 /// Changes fields. Removing or changing the required sign-off amounts to a verdict.
-fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn edit(task: &Task, edit: &TaskEdit, actor: &Actor) -> Result<Vec<TaskEvent>, Refusal> {
     edit.title.as_deref().map_or(Ok(()), check_title)?;
     edit.body.as_deref().map_or(Ok(()), |body| check_text(body, "description"))?;
     check_words(edit.sort.iter().chain(edit.size.iter().flatten()), "type or size")?;
@@ -295,7 +298,8 @@ fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> 
     if let Some(requires) = edit.requires {
         requires.map_or(Ok(()), check_requires)?;
         if task.requires.is_some() && requires != task.requires {
-            actor.check(Deed::Answer, &format!("change what task {} requires", task.handle))?;
+            actor
+                .check(Permission::Answer, &format!("change what task {} requires", task.handle))?;
         }
     }
     if edit.parent.flatten() == Some(task.id) {
@@ -307,10 +311,10 @@ fn edit(task: &Task, edit: &Edit, actor: &Actor) -> Result<Vec<Event>, Refusal> 
     let mut after = task.clone();
     super::apply_edit(&mut after, edit);
     check_labels(&after.labels)?;
-    Ok(if after == *task { vec![] } else { vec![Event::Edited(Box::new(edit.clone()))] })
+    Ok(if after == *task { vec![] } else { vec![TaskEvent::Edited(Box::new(edit.clone()))] })
 }
 
-fn add_dependency(task: &Task, on: TaskId) -> Result<Vec<Event>, Refusal> {
+fn add_dependency(task: &Task, on: TaskId) -> Result<Vec<TaskEvent>, Refusal> {
     if on == task.id {
         return Err(Refusal::new(
             Code::Cycle,
@@ -318,12 +322,12 @@ fn add_dependency(task: &Task, on: TaskId) -> Result<Vec<Event>, Refusal> {
         ));
     }
     let there = task.blocked_by.contains(&on);
-    Ok(if there { vec![] } else { vec![Event::DependencyAdded { on }] })
+    Ok(if there { vec![] } else { vec![TaskEvent::DependencyAdded { on }] })
 }
 
-fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<TaskEvent>, Refusal> {
     check_not_over(task)?;
-    let same = task.status == Status::InProgress && task.run == run;
+    let same = task.status == TaskStatus::InProgress && task.run == run;
     if same {
         return Ok(vec![]);
     }
@@ -331,7 +335,7 @@ fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, R
         return Err(waiting(task, "it can be started when a person has answered"));
     }
     // Two workers that saw it open must not both get it; a person may take it over.
-    if task.status == Status::InProgress && !actor.may(Deed::Answer) {
+    if task.status == TaskStatus::InProgress && !actor.may(Permission::Answer) {
         return Err(Refusal::new(
             Code::WrongState,
             format!("task {} is in somebody else's hands", task.handle),
@@ -339,31 +343,31 @@ fn start(task: &Task, run: Option<RunId>, actor: &Actor) -> Result<Vec<Event>, R
         .hint(format!("if its run is lost, free it with: sayso reopen {}", task.handle)));
     }
     let fence = task.fence + 1;
-    Ok(vec![Event::Started { by: actor.name.clone(), run, fence }])
+    Ok(vec![TaskEvent::Started { by: actor.name.clone(), run, fence }])
 }
 
 /// Writes a note under the role of the actor: a program's note is never recorded as a person's.
-fn note(text: &str, as_agent: bool, actor: &Actor) -> Result<Vec<Event>, Refusal> {
+fn note(text: &str, as_agent: bool, actor: &Actor) -> Result<Vec<TaskEvent>, Refusal> {
     if text.trim().is_empty() {
         return Err(Refusal::new(Code::BadValue, "the note is empty"));
     }
     check_text(text, "note")?;
     let role = if as_agent { Role::Agent } else { actor.role };
-    Ok(vec![Event::Noted(Note { author: actor.name.clone(), role, text: text.into() })])
+    Ok(vec![TaskEvent::Noted(TaskNote { author: actor.name.clone(), role, text: text.into() })])
 }
 
 fn ask(
     task: &Task,
     gate: GateId,
     handle: &str,
-    kind: Kind,
+    kind: GateKind,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<TaskEvent>, Refusal> {
     check_not_over(task)?;
     if task.waits_for.contains_key(&gate) {
         return Ok(vec![]);
     }
-    Ok(vec![Event::Asked { gate, handle: handle.into(), kind, by: actor.name.clone() }])
+    Ok(vec![TaskEvent::Asked { gate, handle: handle.into(), kind, by: actor.name.clone() }])
 }
 
 /// Records that a gate ended. The kind of the gate is taken from the task, and a verdict only from a person.
@@ -374,55 +378,59 @@ fn settle(
     ending: &str,
     verdict: Option<Verdict>,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<TaskEvent>, Refusal> {
     let Some(kind) = task.waits_for.get(&gate).copied() else {
         return Ok(vec![]);
     };
     // The policy set the timeout action, not the actor that fired the timer.
     if verdict.is_some() && ending != "expired" {
-        actor.check(Deed::Answer, &format!("answer gate {handle}"))?;
+        actor.check(Permission::Answer, &format!("answer gate {handle}"))?;
     }
     let by = actor.name.clone();
     let is_evaded = actor.role == Role::Agent || ending == "expired";
     let (handle, ending) = (handle.to_owned(), ending.to_owned());
-    let mut events = vec![Event::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
+    let mut events =
+        vec![TaskEvent::Settled { gate, handle, kind, ending, verdict, by: by.clone() }];
     // A required sign-off stays required if it was not given: withdrawn by an agent, or expired, it releases no task.
-    let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
-    let goes_back = matches!(task.leaning, None | Some(Outcome::Back));
+    let is_sign_off = matches!(kind, GateKind::Approval | GateKind::Review | GateKind::Content);
+    let goes_back = matches!(task.leaning, None | Some(TaskOutcome::Back));
     let is_ungiven = verdict.is_none() && goes_back;
     if is_sign_off && is_ungiven && is_evaded && task.requires.is_none() && !task.status.is_over() {
-        let edit = Edit { requires: Some(Some(kind)), ..Edit::default() };
-        events.push(Event::Edited(Box::new(edit)));
+        let edit = TaskEdit { requires: Some(Some(kind)), ..TaskEdit::default() };
+        events.push(TaskEvent::Edited(Box::new(edit)));
     }
     let is_last = task.waits_for.len() == 1;
     if is_last && !task.status.is_over() {
         let leaning = verdict.map_or(task.leaning, |v| task.leaning_after(kind, v));
-        let outcome = leaning.unwrap_or(Outcome::Back);
+        let outcome = leaning.unwrap_or(TaskOutcome::Back);
         let by_this_one = verdict.is_some_and(|v| kind.outcome(v) == outcome);
         let reason = match outcome {
-            Outcome::Back => String::new(),
-            Outcome::Done if by_this_one => format!("{kind} approved"),
-            Outcome::Done => "approved before".into(),
-            Outcome::Abandoned if by_this_one => format!("{kind} rejected"),
-            Outcome::Abandoned => "rejected before".into(),
+            TaskOutcome::Back => String::new(),
+            TaskOutcome::Done if by_this_one => format!("{kind} approved"),
+            TaskOutcome::Done => "approved before".into(),
+            TaskOutcome::Abandoned if by_this_one => format!("{kind} rejected"),
+            TaskOutcome::Abandoned => "rejected before".into(),
         };
-        events.push(Event::Released { outcome, by, reason });
+        events.push(TaskEvent::Released { outcome, by, reason });
     }
     Ok(events)
 }
 
 /// Reopens a task. For a task that a person rejected, this amounts to a verdict.
-fn reopen(task: &Task, reason: &str, actor: &Actor) -> Result<Vec<Event>, Refusal> {
-    if task.status == Status::Open {
+fn reopen(task: &Task, reason: &str, actor: &Actor) -> Result<Vec<TaskEvent>, Refusal> {
+    if task.status == TaskStatus::Open {
         return Ok(vec![]);
     }
-    if task.status == Status::Closed && task.verdict == Some(Verdict::Rejected) {
-        actor.check(Deed::Answer, &format!("reopen task {}, which was rejected", task.handle))?;
+    if task.status == TaskStatus::Closed && task.verdict == Some(Verdict::Rejected) {
+        actor.check(
+            Permission::Answer,
+            &format!("reopen task {}, which was rejected", task.handle),
+        )?;
     }
-    Ok(vec![Event::Reopened { by: actor.name.clone(), reason: reason.into() }])
+    Ok(vec![TaskEvent::Reopened { by: actor.name.clone(), reason: reason.into() }])
 }
 
-fn is_settled_on(task: &Task, status: Status, by: &str, reason: &str) -> bool {
+fn is_settled_on(task: &Task, status: TaskStatus, by: &str, reason: &str) -> bool {
     let said_so = task.closure.as_ref().is_some_and(|c| c.by == by && c.reason == reason);
     task.status == status && said_so
 }
@@ -432,17 +440,17 @@ fn close(
     reason: &str,
     open_children: usize,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
-    if task.status == Status::Closed {
+) -> Result<Vec<TaskEvent>, Refusal> {
+    if task.status == TaskStatus::Closed {
         return Ok(vec![]);
     }
     check_not_waiting(task, actor, "close")?;
     if task.requires.is_some() {
         let what = format!("close task {}, which requires a person's say-so", task.handle);
-        actor.check(Deed::Answer, &what)?;
+        actor.check(Permission::Answer, &what)?;
     }
     check_children(task, open_children)?;
-    Ok(vec![Event::Closed { by: actor.name.clone(), reason: reason.into() }])
+    Ok(vec![TaskEvent::Closed { by: actor.name.clone(), reason: reason.into() }])
 }
 
 fn delete(
@@ -450,13 +458,13 @@ fn delete(
     reason: &str,
     open_children: usize,
     actor: &Actor,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<TaskEvent>, Refusal> {
     check_not_waiting(task, actor, "delete")?;
     if task.requires.is_some() {
-        actor.check(Deed::Answer, &format!("delete task {}", task.handle))?;
+        actor.check(Permission::Answer, &format!("delete task {}", task.handle))?;
     }
     check_children(task, open_children)?;
-    Ok(vec![Event::Deleted { by: actor.name.clone(), reason: reason.into() }])
+    Ok(vec![TaskEvent::Deleted { by: actor.name.clone(), reason: reason.into() }])
 }
 
 fn defer(
@@ -464,21 +472,21 @@ fn defer(
     until: Option<Timestamp>,
     actor: &Actor,
     at: Timestamp,
-) -> Result<Vec<Event>, Refusal> {
+) -> Result<Vec<TaskEvent>, Refusal> {
     check_not_waiting(task, actor, "defer")?;
     check_not_over(task)?;
     if until.is_some_and(|until| until <= at) {
         return Err(Refusal::new(Code::BadValue, "a task is deferred to a time to come"));
     }
-    let same = task.status == Status::Deferred && task.deferred_until == until;
-    Ok(if same { vec![] } else { vec![Event::Deferred { until }] })
+    let same = task.status == TaskStatus::Deferred && task.deferred_until == until;
+    Ok(if same { vec![] } else { vec![TaskEvent::Deferred { until }] })
 }
 
 /// Checks a move of the task. With open gates any move amounts to a verdict.
 fn check_not_waiting(task: &Task, actor: &Actor, verb: &str) -> Result<(), Refusal> {
     if task.is_waiting() {
         actor.check(
-            Deed::Answer,
+            Permission::Answer,
             &format!("{verb} task {}, which waits for a person", task.handle),
         )?;
     }
@@ -495,7 +503,7 @@ fn waiting(task: &Task, hint: &str) -> Refusal {
 }
 
 fn check_not_deleted(task: &Task) -> Result<(), Refusal> {
-    if task.status == Status::Deleted {
+    if task.status == TaskStatus::Deleted {
         return Err(Refusal::new(Code::NotFound, format!("task {} was deleted", task.handle))
             .hint("what happened to it is kept: sayso audit list"));
     }
@@ -597,8 +605,8 @@ fn check_priority(priority: u8) -> Result<(), Refusal> {
         .hint("0 is at once, 2 is usual, 4 is some day"))
 }
 
-fn check_requires(kind: Kind) -> Result<(), Refusal> {
-    if matches!(kind, Kind::Approval | Kind::Review | Kind::Content) {
+fn check_requires(kind: GateKind) -> Result<(), Refusal> {
+    if matches!(kind, GateKind::Approval | GateKind::Review | GateKind::Content) {
         return Ok(());
     }
     Err(Refusal::new(Code::BadValue, format!("a task cannot require {kind}"))

@@ -1,18 +1,20 @@
 //! The events of a task, as they are stored in the log.
 
-use super::Edit;
-use crate::{Digest, GateId, Kind, Outcome, Role, RunId, SpaceId, TaskId, Timestamp, Verdict};
+use super::TaskEdit;
+use crate::{
+    Digest, GateId, GateKind, Role, RunId, SpaceId, TaskId, TaskOutcome, Timestamp, Verdict,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// An event of a task. Events are only appended, never changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum Event {
+pub enum TaskEvent {
     /// The task was created.
-    Created(Box<Created>),
+    Created(Box<TaskSpec>),
     /// Some of its fields were changed.
-    Edited(Box<Edit>),
+    Edited(Box<TaskEdit>),
     /// A dependency on another task was added.
     DependencyAdded {
         /// The other task.
@@ -34,7 +36,7 @@ pub enum Event {
         fence: u64,
     },
     /// A note was written.
-    Noted(Note),
+    Noted(TaskNote),
     /// A gate was opened for the task.
     Asked {
         /// The id of the gate.
@@ -42,7 +44,7 @@ pub enum Event {
         /// The handle of the gate.
         handle: String,
         /// The kind of the gate.
-        kind: Kind,
+        kind: GateKind,
         /// The name of the asker.
         by: String,
     },
@@ -53,7 +55,7 @@ pub enum Event {
         /// The handle of the gate.
         handle: String,
         /// The kind of the gate.
-        kind: Kind,
+        kind: GateKind,
         /// The ending: `answered`, `expired`, `withdrawn` or `superseded`.
         ending: String,
         /// The verdict, if a person or the timeout action gave one.
@@ -65,7 +67,7 @@ pub enum Event {
     /// The last open gate of the task ended.
     Released {
         /// The combined effect of the answers.
-        outcome: Outcome,
+        outcome: TaskOutcome,
         /// The actor who gave the last answer.
         by: String,
         /// The reason for closing, if it closes.
@@ -118,33 +120,33 @@ pub enum Event {
     Unknown,
 }
 
-impl Event {
+impl TaskEvent {
     /// Returns the name used in the audit log.
     pub const fn name(&self) -> &'static str {
         match self {
-            Event::Created(_) => "task.created",
-            Event::Edited(_) => "task.edited",
-            Event::DependencyAdded { .. } => "task.dependency_added",
-            Event::DependencyRemoved { .. } => "task.dependency_removed",
-            Event::Started { .. } => "task.started",
-            Event::Noted(_) => "task.noted",
-            Event::Asked { .. } => "task.asked",
-            Event::Settled { .. } => "task.settled",
-            Event::Released { .. } => "task.released",
-            Event::Closed { .. } => "task.closed",
-            Event::Reopened { .. } => "task.reopened",
-            Event::Deferred { .. } => "task.deferred",
-            Event::Failed { .. } => "task.failed",
-            Event::Blocked { .. } => "task.blocked",
-            Event::Deleted { .. } => "task.deleted",
-            Event::Unknown => "task.unknown",
+            TaskEvent::Created(_) => "task.created",
+            TaskEvent::Edited(_) => "task.edited",
+            TaskEvent::DependencyAdded { .. } => "task.dependency_added",
+            TaskEvent::DependencyRemoved { .. } => "task.dependency_removed",
+            TaskEvent::Started { .. } => "task.started",
+            TaskEvent::Noted(_) => "task.noted",
+            TaskEvent::Asked { .. } => "task.asked",
+            TaskEvent::Settled { .. } => "task.settled",
+            TaskEvent::Released { .. } => "task.released",
+            TaskEvent::Closed { .. } => "task.closed",
+            TaskEvent::Reopened { .. } => "task.reopened",
+            TaskEvent::Deferred { .. } => "task.deferred",
+            TaskEvent::Failed { .. } => "task.failed",
+            TaskEvent::Blocked { .. } => "task.blocked",
+            TaskEvent::Deleted { .. } => "task.deleted",
+            TaskEvent::Unknown => "task.unknown",
         }
     }
 }
 
 /// The parameters with which a task is created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Created {
+pub struct TaskSpec {
     /// The id, chosen by the caller.
     pub id: TaskId,
     /// The space it belongs to.
@@ -174,12 +176,12 @@ pub struct Created {
     pub blocked_by: BTreeSet<TaskId>,
     /// The kind of sign-off that is required when an agent says it is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requires: Option<Kind>,
+    pub requires: Option<GateKind>,
     /// The name of the creator.
     pub created_by: String,
 }
 
-impl Created {
+impl TaskSpec {
     /// Returns the digest of the request. The handle is not part of it, because the desk assigns it.
     pub fn origin(&self) -> Digest {
         Digest::of(&Self { handle: String::new(), ..self.clone() })
@@ -188,7 +190,7 @@ impl Created {
 
 /// A note on a task. Its author comes from the credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct TaskNote {
     /// The name of the author.
     pub author: String,
     /// The role of the author.

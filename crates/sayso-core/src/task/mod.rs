@@ -3,18 +3,18 @@
 
 mod decide;
 mod event;
-mod shield;
 #[cfg(test)]
 mod tests;
+mod undelivered;
 
 pub use decide::{
-    Command, Completion, Edit, LABELS_MAX, TEXT_BYTES_MAX, TITLE_BYTES_MAX, WORD_BYTES_MAX,
-    completion, decide, is_completion_gate,
+    CompletionEffect, LABELS_MAX, TEXT_BYTES_MAX, TITLE_BYTES_MAX, TaskCommand, TaskEdit,
+    WORD_BYTES_MAX, completion, decide, is_completion_gate,
 };
-pub use event::{Created, Event, Note};
-pub use shield::check_is_heard;
+pub use event::{TaskEvent, TaskNote, TaskSpec};
+pub use undelivered::check_answers_delivered;
 
-use crate::{Digest, GateId, Kind, Outcome, RunId, SpaceId, TaskId, Timestamp, Verdict};
+use crate::{Digest, GateId, GateKind, RunId, SpaceId, TaskId, TaskOutcome, Timestamp, Verdict};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct Task {
     /// The type of work: `task`, `bug`, `feature`, `chore`, `epic`, or the user's own word.
     pub sort: String,
     /// The status, apart from gates and dependencies.
-    pub status: Status,
+    pub status: TaskStatus,
     /// The priority, from 0 (at once) to 4 (some day).
     pub priority: u8,
     /// The size, in the user's own word.
@@ -48,11 +48,11 @@ pub struct Task {
     /// The tasks that must be closed first.
     pub blocked_by: BTreeSet<TaskId>,
     /// The kind of sign-off that is required when an agent says it is complete.
-    pub requires: Option<Kind>,
+    pub requires: Option<GateKind>,
     /// The open gates of the task.
-    pub waits_for: BTreeMap<GateId, Kind>,
+    pub waits_for: BTreeMap<GateId, GateKind>,
     /// The combined effect of the answers so far, while other gates are still open.
-    pub leaning: Option<Outcome>,
+    pub leaning: Option<TaskOutcome>,
     /// The last verdict; on a task that its answers closed, the combined one.
     pub verdict: Option<Verdict>,
     /// The time until which it is deferred.
@@ -72,12 +72,12 @@ pub struct Task {
     /// The time of the last change.
     pub updated_at: Timestamp,
     /// The actor and the reason of the closed, failed or blocked state.
-    pub closure: Option<Closure>,
+    pub closure: Option<TaskClosure>,
 }
 
 /// The explanation of a closed, failed or blocked task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closure {
+pub struct TaskClosure {
     /// The time of the change.
     pub at: Timestamp,
     /// The name of the actor.
@@ -89,7 +89,7 @@ pub struct Closure {
 /// The stored status of a task. Waiting for a person and for other tasks are derived states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TaskStatus {
     /// The task can be started.
     Open,
     /// A worker or a person works on it.
@@ -106,47 +106,47 @@ pub enum Status {
     Deleted,
 }
 
-impl Status {
+impl TaskStatus {
     /// All statuses, in the order of declaration.
-    pub const ALL: [Status; 7] = [
-        Status::Open,
-        Status::InProgress,
-        Status::Closed,
-        Status::Deferred,
-        Status::Failed,
-        Status::Blocked,
-        Status::Deleted,
+    pub const ALL: [TaskStatus; 7] = [
+        TaskStatus::Open,
+        TaskStatus::InProgress,
+        TaskStatus::Closed,
+        TaskStatus::Deferred,
+        TaskStatus::Failed,
+        TaskStatus::Blocked,
+        TaskStatus::Deleted,
     ];
 
     /// Returns the name used in the CLI and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Status::Open => "open",
-            Status::InProgress => "in_progress",
-            Status::Closed => "closed",
-            Status::Deferred => "deferred",
-            Status::Failed => "failed",
-            Status::Blocked => "blocked",
-            Status::Deleted => "deleted",
+            TaskStatus::Open => "open",
+            TaskStatus::InProgress => "in_progress",
+            TaskStatus::Closed => "closed",
+            TaskStatus::Deferred => "deferred",
+            TaskStatus::Failed => "failed",
+            TaskStatus::Blocked => "blocked",
+            TaskStatus::Deleted => "deleted",
         }
     }
 
     /// True if no more work is to be done.
     pub const fn is_over(self) -> bool {
-        matches!(self, Status::Closed | Status::Deleted)
+        matches!(self, TaskStatus::Closed | TaskStatus::Deleted)
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for TaskStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Status {
+impl FromStr for TaskStatus {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Status::ALL
+        TaskStatus::ALL
             .into_iter()
             .find(|s| s.as_str() == text || s.as_str().replace('_', "-") == text)
             .ok_or_else(|| {
@@ -165,11 +165,11 @@ impl Task {
 
     /// Returns the combined effect with this answer. A closed task keeps its own. If one kind of sign-off is
     /// required, an approval of another kind does not count as it, because the agent chose that question.
-    fn leaning_after(&self, kind: Kind, verdict: Verdict) -> Option<Outcome> {
+    fn leaning_after(&self, kind: GateKind, verdict: Verdict) -> Option<TaskOutcome> {
         let outcome = kind.outcome(verdict);
-        let is_sign_off = matches!(kind, Kind::Approval | Kind::Review | Kind::Content);
+        let is_sign_off = matches!(kind, GateKind::Approval | GateKind::Review | GateKind::Content);
         let is_another = is_sign_off && self.requires.is_some_and(|required| required != kind);
-        if self.status.is_over() || (is_another && outcome == Outcome::Done) {
+        if self.status.is_over() || (is_another && outcome == TaskOutcome::Done) {
             return self.leaning;
         }
         self.leaning.max(Some(outcome))
@@ -177,7 +177,7 @@ impl Task {
 
     /// True if it was closed because a person rejected it.
     pub fn is_given_up(&self) -> bool {
-        self.status == Status::Closed && self.verdict == Some(Verdict::Rejected)
+        self.status == TaskStatus::Closed && self.verdict == Some(Verdict::Rejected)
     }
 
     /// Returns a sentence about its end, with the actor.
@@ -194,7 +194,7 @@ impl Task {
         match self.status {
             status if status.is_over() => status.as_str(),
             _ if self.is_waiting() => "awaiting_input",
-            Status::Open if blocked => "blocked",
+            TaskStatus::Open if blocked => "blocked",
             status => status.as_str(),
         }
     }
@@ -203,93 +203,93 @@ impl Task {
     pub fn workable_from(&self) -> Option<Timestamp> {
         match self.status {
             _ if self.is_waiting() => None,
-            Status::Open => Some(self.created_at),
-            Status::Deferred => self.deferred_until,
-            Status::InProgress
-            | Status::Closed
-            | Status::Failed
-            | Status::Blocked
-            | Status::Deleted => None,
+            TaskStatus::Open => Some(self.created_at),
+            TaskStatus::Deferred => self.deferred_until,
+            TaskStatus::InProgress
+            | TaskStatus::Closed
+            | TaskStatus::Failed
+            | TaskStatus::Blocked
+            | TaskStatus::Deleted => None,
         }
     }
 }
 
 /// Folds an event into a task. Total: an event unknown to this version changes nothing.
-pub fn apply(task: Option<Task>, event: &Event, at: Timestamp) -> Option<Task> {
+pub fn apply(task: Option<Task>, event: &TaskEvent, at: Timestamp) -> Option<Task> {
     let Some(mut task) = task else {
         return match event {
-            Event::Created(created) => Some(create(created, at)),
+            TaskEvent::Created(created) => Some(create(created, at)),
             _ => None,
         };
     };
-    if matches!(event, Event::Created(_) | Event::Unknown) {
+    if matches!(event, TaskEvent::Created(_) | TaskEvent::Unknown) {
         return Some(task);
     }
     task.updated_at = at;
     let closure =
-        |by: &str, reason: &str| Some(Closure { at, by: by.into(), reason: reason.into() });
+        |by: &str, reason: &str| Some(TaskClosure { at, by: by.into(), reason: reason.into() });
     match event {
-        Event::Created(_) | Event::Unknown => {}
-        Event::Edited(edit) => apply_edit(&mut task, edit),
-        Event::DependencyAdded { on } => {
+        TaskEvent::Created(_) | TaskEvent::Unknown => {}
+        TaskEvent::Edited(edit) => apply_edit(&mut task, edit),
+        TaskEvent::DependencyAdded { on } => {
             task.blocked_by.insert(*on);
         }
-        Event::DependencyRemoved { on } => {
+        TaskEvent::DependencyRemoved { on } => {
             task.blocked_by.remove(on);
         }
-        Event::Started { run, fence, .. } => {
-            settle_on(&mut task, Status::InProgress, None);
+        TaskEvent::Started { run, fence, .. } => {
+            settle_on(&mut task, TaskStatus::InProgress, None);
             (task.run, task.fence) = (*run, *fence);
             task.deferred_until = None;
         }
-        Event::Noted(_) => task.notes += 1,
-        Event::Asked { gate, kind, .. } => {
+        TaskEvent::Noted(_) => task.notes += 1,
+        TaskEvent::Asked { gate, kind, .. } => {
             task.waits_for.insert(*gate, *kind);
             if kind.parks_the_task() {
                 park(&mut task);
             }
         }
-        Event::Settled { gate, kind, verdict, .. } => {
+        TaskEvent::Settled { gate, kind, verdict, .. } => {
             let was_open = task.waits_for.remove(gate).is_some();
             if let Some(verdict) = verdict.filter(|_| was_open) {
                 task.verdict = Some(verdict);
                 task.leaning = task.leaning_after(*kind, verdict);
             }
         }
-        Event::Released { outcome, by, reason } => {
+        TaskEvent::Released { outcome, by, reason } => {
             let answered = task.leaning.is_some();
             match outcome {
-                Outcome::Back => hand_back(&mut task, answered),
-                Outcome::Done => {
-                    settle_on(&mut task, Status::Closed, closure(by, reason));
+                TaskOutcome::Back => hand_back(&mut task, answered),
+                TaskOutcome::Done => {
+                    settle_on(&mut task, TaskStatus::Closed, closure(by, reason));
                     task.verdict = Some(Verdict::Approved);
                 }
-                Outcome::Abandoned => {
-                    settle_on(&mut task, Status::Closed, closure(by, reason));
+                TaskOutcome::Abandoned => {
+                    settle_on(&mut task, TaskStatus::Closed, closure(by, reason));
                     task.verdict = Some(Verdict::Rejected);
                 }
             }
             task.leaning = None;
         }
-        Event::Closed { by, reason } => {
-            settle_on(&mut task, Status::Closed, closure(by, reason));
+        TaskEvent::Closed { by, reason } => {
+            settle_on(&mut task, TaskStatus::Closed, closure(by, reason));
         }
-        Event::Reopened { .. } => {
-            settle_on(&mut task, Status::Open, None);
+        TaskEvent::Reopened { .. } => {
+            settle_on(&mut task, TaskStatus::Open, None);
             task.deferred_until = None;
         }
-        Event::Deferred { until } => {
-            settle_on(&mut task, Status::Deferred, None);
+        TaskEvent::Deferred { until } => {
+            settle_on(&mut task, TaskStatus::Deferred, None);
             task.deferred_until = *until;
         }
-        Event::Failed { by, reason } => {
-            settle_on(&mut task, Status::Failed, closure(by, reason));
+        TaskEvent::Failed { by, reason } => {
+            settle_on(&mut task, TaskStatus::Failed, closure(by, reason));
         }
-        Event::Blocked { by, reason } => {
-            settle_on(&mut task, Status::Blocked, closure(by, reason));
+        TaskEvent::Blocked { by, reason } => {
+            settle_on(&mut task, TaskStatus::Blocked, closure(by, reason));
         }
-        Event::Deleted { by, reason } => {
-            settle_on(&mut task, Status::Deleted, closure(by, reason));
+        TaskEvent::Deleted { by, reason } => {
+            settle_on(&mut task, TaskStatus::Deleted, closure(by, reason));
         }
     }
     Some(task)
@@ -298,27 +298,27 @@ pub fn apply(task: Option<Task>, event: &Event, at: Timestamp) -> Option<Task> {
 /// Releases the task from its run, whose process may end while a person decides.
 fn park(task: &mut Task) {
     task.run = None;
-    if task.status == Status::InProgress {
-        task.status = Status::Open;
+    if task.status == TaskStatus::InProgress {
+        task.status = TaskStatus::Open;
     }
 }
 
 /// Applies the end of the last gate. A live run continues. A deferred task stays deferred, and a failed or blocked
 /// one reopens only after an answer, not after a withdrawn question.
 fn hand_back(task: &mut Task, answered: bool) {
-    let was_stuck = matches!(task.status, Status::Failed | Status::Blocked);
+    let was_stuck = matches!(task.status, TaskStatus::Failed | TaskStatus::Blocked);
     if was_stuck && answered {
-        (task.status, task.closure) = (Status::Open, None);
+        (task.status, task.closure) = (TaskStatus::Open, None);
     }
 }
 
 /// Sets the status that an actor chose, which outweighs earlier answers.
-fn settle_on(task: &mut Task, status: Status, closure: Option<Closure>) {
+fn settle_on(task: &mut Task, status: TaskStatus, closure: Option<TaskClosure>) {
     (task.status, task.closure) = (status, closure);
     (task.run, task.leaning) = (None, None);
 }
 
-fn create(created: &Created, at: Timestamp) -> Task {
+fn create(created: &TaskSpec, at: Timestamp) -> Task {
     let new = created.clone();
     Task {
         id: new.id,
@@ -327,7 +327,7 @@ fn create(created: &Created, at: Timestamp) -> Task {
         title: new.title,
         body: new.body,
         sort: new.sort,
-        status: Status::Open,
+        status: TaskStatus::Open,
         priority: new.priority,
         size: new.size,
         labels: new.labels,
@@ -349,7 +349,7 @@ fn create(created: &Created, at: Timestamp) -> Task {
     }
 }
 
-fn apply_edit(task: &mut Task, edit: &Edit) {
+fn apply_edit(task: &mut Task, edit: &TaskEdit) {
     let edit = edit.clone();
     task.title = edit.title.unwrap_or_else(|| std::mem::take(&mut task.title));
     task.body = edit.body.unwrap_or_else(|| std::mem::take(&mut task.body));

@@ -9,8 +9,8 @@ use crate::testing::{
 };
 use crate::{Actor, Code, Refusal, Role};
 
-fn created() -> Created {
-    Created {
+fn created() -> TaskSpec {
+    TaskSpec {
         id: task_id(1),
         space: space(),
         handle: "t0001".into(),
@@ -33,19 +33,19 @@ fn gate_id(n: &str) -> GateId {
 
 /// A task that a script drives, with its log.
 struct Play {
-    rules: Created,
+    rules: TaskSpec,
     task: Option<Task>,
     now: i64,
-    log: Vec<(Event, Timestamp)>,
+    log: Vec<(TaskEvent, Timestamp)>,
 }
 
 impl Play {
-    fn with(requires: Option<Kind>) -> Self {
-        Self { rules: Created { requires, ..created() }, task: None, now: 10, log: vec![] }
+    fn with(requires: Option<GateKind>) -> Self {
+        Self { rules: TaskSpec { requires, ..created() }, task: None, now: 10, log: vec![] }
     }
 
     /// Creates a task and runs the script.
-    fn of(requires: Option<Kind>, script: &str) -> Self {
+    fn of(requires: Option<GateKind>, script: &str) -> Self {
         let mut play = Self::with(requires);
         play.play("ann create");
         play.play(script);
@@ -63,64 +63,68 @@ impl Play {
         for event in outcome.iter().flatten() {
             self.apply(event);
         }
-        cell(&outcome, Event::name)
+        cell(&outcome, TaskEvent::name)
     }
 
-    fn apply(&mut self, event: &Event) {
+    fn apply(&mut self, event: &TaskEvent) {
         self.task = apply(self.task.take(), event, at(self.now));
         self.log.push((event.clone(), at(self.now)));
     }
 
-    fn decide(&self, step: &str) -> Result<Vec<Event>, Refusal> {
+    fn decide(&self, step: &str) -> Result<Vec<TaskEvent>, Refusal> {
         let (name, what) = step.split_once(' ').unwrap();
         let actor = who(name);
         decide(self.task.as_ref(), &self.command(what, &actor), &actor, at(self.now))
     }
 
-    fn command(&self, what: &str, actor: &Actor) -> Command {
+    fn command(&self, what: &str, actor: &Actor) -> TaskCommand {
         let reason = String::from("because");
-        let edit = |edit: Edit| Command::Edit(Box::new(edit));
+        let edit = |edit: TaskEdit| TaskCommand::Edit(Box::new(edit));
         let words: Vec<&str> = what.split(' ').collect();
         match words[..] {
-            ["create"] => Command::Create(Box::new(self.rules.clone())),
-            ["create", "other"] => {
-                Command::Create(Box::new(Created { title: "Other".into(), ..self.rules.clone() }))
+            ["create"] => TaskCommand::Create(Box::new(self.rules.clone())),
+            ["create", "other"] => TaskCommand::Create(Box::new(TaskSpec {
+                title: "Other".into(),
+                ..self.rules.clone()
+            })),
+            ["retitle"] => edit(TaskEdit { title: Some("Mend it".into()), ..TaskEdit::default() }),
+            ["require", "nothing"] => {
+                edit(TaskEdit { requires: Some(None), ..TaskEdit::default() })
             }
-            ["retitle"] => edit(Edit { title: Some("Mend it".into()), ..Edit::default() }),
-            ["require", "nothing"] => edit(Edit { requires: Some(None), ..Edit::default() }),
-            ["require", kind] => {
-                edit(Edit { requires: Some(Some(kind.parse().unwrap())), ..Edit::default() })
-            }
-            ["depend"] => Command::AddDependency { on: task_id(9) },
-            ["depend", "itself"] => Command::AddDependency { on: task_id(1) },
-            ["undepend"] => Command::RemoveDependency { on: task_id(7) },
-            ["start"] => Command::Start { run: actor.run },
-            ["note"] => Command::Note { text: "hm".into(), as_agent: false },
+            ["require", kind] => edit(TaskEdit {
+                requires: Some(Some(kind.parse().unwrap())),
+                ..TaskEdit::default()
+            }),
+            ["depend"] => TaskCommand::AddDependency { on: task_id(9) },
+            ["depend", "itself"] => TaskCommand::AddDependency { on: task_id(1) },
+            ["undepend"] => TaskCommand::RemoveDependency { on: task_id(7) },
+            ["start"] => TaskCommand::Start { run: actor.run },
+            ["note"] => TaskCommand::Note { text: "hm".into(), as_agent: false },
             ["ask", kind, n] => {
                 let handle = format!("g{n}");
-                Command::Ask { gate: gate_id(n), handle, kind: kind.parse().unwrap() }
+                TaskCommand::Ask { gate: gate_id(n), handle, kind: kind.parse().unwrap() }
             }
             ["yes", n] => self.settle(n, "answered", Some(Verdict::Approved)),
             ["no", n] => self.settle(n, "answered", Some(Verdict::Rejected)),
             ["end", n] => self.settle(n, "withdrawn", None),
-            ["close"] => Command::Close { reason, open_children: 0 },
-            ["close", "parent"] => Command::Close { reason, open_children: 2 },
-            ["reopen"] => Command::Reopen { reason },
-            ["defer"] => Command::Defer { until: Some(at(500)) },
-            ["defer", "past"] => Command::Defer { until: Some(at(0)) },
-            ["fail"] => Command::Fail { reason },
-            ["block"] => Command::Block { reason },
-            ["delete"] => Command::Delete { reason, open_children: 0 },
-            ["delete", "parent"] => Command::Delete { reason, open_children: 2 },
+            ["close"] => TaskCommand::Close { reason, open_children: 0 },
+            ["close", "parent"] => TaskCommand::Close { reason, open_children: 2 },
+            ["reopen"] => TaskCommand::Reopen { reason },
+            ["defer"] => TaskCommand::Defer { until: Some(at(500)) },
+            ["defer", "past"] => TaskCommand::Defer { until: Some(at(0)) },
+            ["fail"] => TaskCommand::Fail { reason },
+            ["block"] => TaskCommand::Block { reason },
+            ["delete"] => TaskCommand::Delete { reason, open_children: 0 },
+            ["delete", "parent"] => TaskCommand::Delete { reason, open_children: 2 },
             _ => panic!("{what:?} says nothing"),
         }
     }
 
-    fn settle(&self, n: &str, ending: &'static str, verdict: Option<Verdict>) -> Command {
+    fn settle(&self, n: &str, ending: &'static str, verdict: Option<Verdict>) -> TaskCommand {
         let gate = gate_id(n);
         let kind = self.task.as_ref().and_then(|t| t.waits_for.get(&gate)).copied();
-        let kind = kind.unwrap_or(Kind::Approval);
-        Command::Settle { gate, handle: format!("g{n}"), kind, ending, verdict }
+        let kind = kind.unwrap_or(GateKind::Approval);
+        TaskCommand::Settle { gate, handle: format!("g{n}"), kind, ending, verdict }
     }
 
     fn task(&self) -> &Task {
@@ -159,9 +163,13 @@ fn the_task_on_a_page() {
             "ann create | fixer ask input 2 | fixer ask approval 1 | ann no 2",
         ),
         ("a live agent waits", None, "ann create | fixer start | fixer ask tool 1"),
-        ("requires approval", Some(Kind::Approval), "ann create | fixer start"),
+        ("requires approval", Some(GateKind::Approval), "ann create | fixer start"),
         ("closed by the agent", None, "ann create | fixer close"),
-        ("closed by a yes", Some(Kind::Approval), "ann create | fixer ask approval 1 | ann yes 1"),
+        (
+            "closed by a yes",
+            Some(GateKind::Approval),
+            "ann create | fixer ask approval 1 | ann yes 1",
+        ),
         ("closed by a no", None, "ann create | fixer ask input 1 | ann no 1"),
         ("deferred", None, "ann create | ann defer"),
         ("failed", None, "ann create | fixer fail"),
@@ -172,7 +180,7 @@ fn the_task_on_a_page() {
     let verbs = "create, create other, retitle, require review, require nothing, require input, depend, \
                  depend itself, undepend, start, note, ask input 3, ask approval 1, yes 1, no 1, end 1, yes 9, \
                  close, close parent, delete, delete parent, fail, block, defer, defer past, reopen";
-    let section = |(state, requires, script): (&str, Option<Kind>, &str)| {
+    let section = |(state, requires, script): (&str, Option<GateKind>, &str)| {
         let play = || {
             let mut play = Play::with(requires);
             play.play(script);
@@ -198,7 +206,7 @@ fn the_task_on_a_page() {
 #[test]
 fn only_a_person_moves_a_task_past_a_person() {
     let waiting = (None, "fixer ask input 1");
-    let requiring = (Some(Kind::Approval), "");
+    let requiring = (Some(GateKind::Approval), "");
     let rejected = (None, "fixer ask escalation 1 | ann no 1");
     for ((requires, script), verbs) in [
         (waiting, &["yes 1", "no 1", "close", "delete", "fail", "block", "defer"][..]),
@@ -233,10 +241,12 @@ fn an_agent_changes_its_own_task_and_may_tighten_it() {
 #[test]
 fn a_note_is_its_authors() {
     let note = |name: &str, as_agent| {
-        let command = Command::Note { text: "fine by me".into(), as_agent };
+        let command = TaskCommand::Note { text: "fine by me".into(), as_agent };
         let events =
             decide(Play::of(None, "").task.as_ref(), &command, &who(name), at(10)).unwrap();
-        let [Event::Noted(Note { author, role, .. })] = &events[..] else { panic!("{events:?}") };
+        let [TaskEvent::Noted(TaskNote { author, role, .. })] = &events[..] else {
+            panic!("{events:?}")
+        };
         (author.clone(), *role)
     };
     assert_eq!(note("ann", false), ("ann".into(), Role::Human));
@@ -247,14 +257,14 @@ fn a_note_is_its_authors() {
 
 #[test]
 fn seven_kinds_and_two_verdicts() {
-    let after = |kind: Kind, verdict: &str| {
+    let after = |kind: GateKind, verdict: &str| {
         let script = format!("fixer start | fixer ask {kind} 1 | ann {verdict} 1");
         let play = Play::of(None, &script);
         let reason = play.task().closure.as_ref().map_or("", |c| c.reason.as_str());
         format!("{} {reason}", play.task().status).trim_end().to_owned()
     };
     let line = |k| format!("{k:<12}yes: {:<26}no: {}\n", after(k, "yes"), after(k, "no"));
-    insta::assert_snapshot!(Kind::AWAITING.map(line).concat(), @r"
+    insta::assert_snapshot!(GateKind::AWAITING.map(line).concat(), @r"
     work        yes: closed work approved      no: open
     approval    yes: closed approval approved  no: open
     input       yes: open                      no: closed input rejected
@@ -267,24 +277,28 @@ fn seven_kinds_and_two_verdicts() {
 
 /// The rule in other words: a rejection of the question itself closes the task, other answers for the agent hand it
 /// back, and only unanimous acceptance is done.
-fn expected_status(answers: &[(Kind, bool)]) -> Status {
-    let ends_it =
-        |(kind, yes): &(Kind, bool)| !yes && matches!(kind, Kind::Input | Kind::Escalation);
-    let accepts = |(kind, yes): &(Kind, bool)| {
-        *yes && matches!(kind, Kind::Work | Kind::Approval | Kind::Review | Kind::Content)
+fn expected_status(answers: &[(GateKind, bool)]) -> TaskStatus {
+    let ends_it = |(kind, yes): &(GateKind, bool)| {
+        !yes && matches!(kind, GateKind::Input | GateKind::Escalation)
+    };
+    let accepts = |(kind, yes): &(GateKind, bool)| {
+        *yes && matches!(
+            kind,
+            GateKind::Work | GateKind::Approval | GateKind::Review | GateKind::Content
+        )
     };
     match answers {
-        _ if answers.iter().any(ends_it) => Status::Closed,
-        _ if answers.iter().all(accepts) => Status::Closed,
-        _ => Status::Open,
+        _ if answers.iter().any(ends_it) => TaskStatus::Closed,
+        _ if answers.iter().all(accepts) => TaskStatus::Closed,
+        _ => TaskStatus::Open,
     }
 }
 
 #[test]
 fn the_last_of_several_answers_releases_the_task() {
-    let one: Vec<(Kind, bool)> =
-        Kind::AWAITING.into_iter().flat_map(|k| [(k, true), (k, false)]).collect();
-    let mut combinations: Vec<Vec<(Kind, bool)>> = vec![];
+    let one: Vec<(GateKind, bool)> =
+        GateKind::AWAITING.into_iter().flat_map(|k| [(k, true), (k, false)]).collect();
+    let mut combinations: Vec<Vec<(GateKind, bool)>> = vec![];
     for first in &one {
         for second in &one {
             combinations.push(vec![*first, *second]);
@@ -310,11 +324,11 @@ fn the_last_of_several_answers_releases_the_task() {
 
 #[test]
 fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
-    for kind in [Kind::Approval, Kind::Review, Kind::Content] {
+    for kind in [GateKind::Approval, GateKind::Review, GateKind::Content] {
         let mut play = Play::of(Some(kind), "");
         for n in 1..=3 {
             play.play("fixer start");
-            assert_eq!(completion(play.task(), &who("fixer")), Completion::Opens(kind));
+            assert_eq!(completion(play.task(), &who("fixer")), CompletionEffect::Opens(kind));
             assert_eq!(
                 play.play("fixer close | fixer delete | fixer require nothing"),
                 ["SAY010"; 3]
@@ -324,7 +338,7 @@ fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
             assert_eq!(in_words(play.task.as_ref()), format!("open, rejected, requires {kind}"));
         }
         play.play(&format!("fixer start | fixer ask {kind} 4 | ann yes 4"));
-        assert_eq!(play.task().status, Status::Closed);
+        assert_eq!(play.task().status, TaskStatus::Closed);
     }
     // Another kind of sign-off, to a question of the agent's choice, does not count.
     for (script, expected) in [
@@ -340,14 +354,14 @@ fn what_a_task_requires_survives_rejections_and_cannot_be_skipped() {
         ("ann ask work 1 | ann yes 1", "closed, approved, requires review"),
     ] {
         assert_eq!(
-            in_words(Play::of(Some(Kind::Review), script).task.as_ref()),
+            in_words(Play::of(Some(GateKind::Review), script).task.as_ref()),
             expected,
             "{script}"
         );
     }
-    let play = Play::of(Some(Kind::Approval), "");
-    assert_eq!(completion(play.task(), &who("ann")), Completion::Closes);
-    assert_eq!(completion(Play::of(None, "").task(), &who("fixer")), Completion::Closes);
+    let play = Play::of(Some(GateKind::Approval), "");
+    assert_eq!(completion(play.task(), &who("ann")), CompletionEffect::Closes);
+    assert_eq!(completion(Play::of(None, "").task(), &who("fixer")), CompletionEffect::Closes);
 }
 
 #[test]
@@ -448,15 +462,16 @@ fn a_closed_task_says_which_answer_closed_it() {
 #[test]
 fn the_kind_of_a_settled_gate_is_the_tasks_own() {
     let play = Play::of(None, "fixer ask checkpoint 1");
-    let command = Command::Settle {
+    let command = TaskCommand::Settle {
         gate: gate_id("1"),
         handle: "g1".into(),
-        kind: Kind::Approval,
+        kind: GateKind::Approval,
         ending: "answered",
         verdict: Some(Verdict::Approved),
     };
     let events = decide(play.task.as_ref(), &command, &who("ann"), at(10)).unwrap();
-    let released = |e: &&Event| matches!(e, Event::Released { outcome: Outcome::Back, .. });
+    let released =
+        |e: &&TaskEvent| matches!(e, TaskEvent::Released { outcome: TaskOutcome::Back, .. });
     assert_eq!(events.iter().filter(released).count(), 1, "{events:?}");
 }
 
@@ -488,10 +503,12 @@ fn saying_it_again_changes_nothing() {
 
 #[test]
 fn what_is_out_of_bounds_is_refused() {
-    let made = |change: fn(&mut Created)| {
+    let made = |change: fn(&mut TaskSpec)| {
         let mut created = created();
         change(&mut created);
-        decide(None, &Command::Create(Box::new(created)), &who("ann"), at(10)).err().map(|r| r.code)
+        decide(None, &TaskCommand::Create(Box::new(created)), &who("ann"), at(10))
+            .err()
+            .map(|r| r.code)
     };
     assert_eq!(made(|_| {}), None);
     assert_eq!(made(|c| c.title = " ".into()), Some(Code::BadValue));
@@ -500,24 +517,24 @@ fn what_is_out_of_bounds_is_refused() {
     let word = || "x".repeat(WORD_BYTES_MAX + 1);
     assert_eq!(made(|c| c.sort = "x".repeat(WORD_BYTES_MAX + 1)), Some(Code::TooLarge));
     assert_eq!(made(|c| c.size = Some("x".repeat(WORD_BYTES_MAX + 1))), Some(Code::TooLarge));
-    let many = |c: &mut Created| c.labels = (0..=LABELS_MAX).map(|n| n.to_string()).collect();
+    let many = |c: &mut TaskSpec| c.labels = (0..=LABELS_MAX).map(|n| n.to_string()).collect();
     assert_eq!(made(many), Some(Code::TooLarge));
     assert_eq!(made(|c| c.priority = 5), Some(Code::BadValue));
-    assert_eq!(made(|c| c.requires = Some(Kind::Input)), Some(Code::BadValue));
+    assert_eq!(made(|c| c.requires = Some(GateKind::Input)), Some(Code::BadValue));
 
     let play = Play::of(None, "");
     let long = || "x".repeat(TEXT_BYTES_MAX + 1);
-    let edit = |edit| Command::Edit(Box::new(edit));
+    let edit = |edit| TaskCommand::Edit(Box::new(edit));
     for (command, expected) in [
-        (Command::Note { text: "\n".into(), as_agent: false }, Code::BadValue),
-        (Command::Note { text: long(), as_agent: false }, Code::TooLarge),
-        (Command::Close { reason: long(), open_children: 0 }, Code::TooLarge),
-        (Command::Fail { reason: long() }, Code::TooLarge),
-        (edit(Edit { title: Some(String::new()), ..Edit::default() }), Code::BadValue),
-        (edit(Edit { priority: Some(9), ..Edit::default() }), Code::BadValue),
-        (edit(Edit { add_labels: [word()].into(), ..Edit::default() }), Code::TooLarge),
-        (edit(Edit { size: Some(Some(word())), ..Edit::default() }), Code::TooLarge),
-        (edit(Edit { parent: Some(Some(task_id(1))), ..Edit::default() }), Code::Cycle),
+        (TaskCommand::Note { text: "\n".into(), as_agent: false }, Code::BadValue),
+        (TaskCommand::Note { text: long(), as_agent: false }, Code::TooLarge),
+        (TaskCommand::Close { reason: long(), open_children: 0 }, Code::TooLarge),
+        (TaskCommand::Fail { reason: long() }, Code::TooLarge),
+        (edit(TaskEdit { title: Some(String::new()), ..TaskEdit::default() }), Code::BadValue),
+        (edit(TaskEdit { priority: Some(9), ..TaskEdit::default() }), Code::BadValue),
+        (edit(TaskEdit { add_labels: [word()].into(), ..TaskEdit::default() }), Code::TooLarge),
+        (edit(TaskEdit { size: Some(Some(word())), ..TaskEdit::default() }), Code::TooLarge),
+        (edit(TaskEdit { parent: Some(Some(task_id(1))), ..TaskEdit::default() }), Code::Cycle),
     ] {
         let outcome = decide(play.task.as_ref(), &command, &who("ann"), at(10));
         assert_eq!(outcome.err().map(|r| r.code), Some(expected), "{command:.80?}");
@@ -525,13 +542,13 @@ fn what_is_out_of_bounds_is_refused() {
 }
 
 /// Returns one event of each kind.
-fn every_event() -> Vec<Event> {
+fn every_event() -> Vec<TaskEvent> {
     let script = "ann retitle | ann depend | ann undepend | fixer start | fixer note | ann defer \
                   | fixer ask input 1 | ann yes 1 | fixer close | ann reopen | fixer fail \
                   | fixer block | ann delete";
-    let mut events: Vec<Event> = vec![];
+    let mut events: Vec<TaskEvent> = vec![];
     for (event, _) in
-        Play::of(Some(Kind::Review), "").log.into_iter().chain(Play::of(None, script).log)
+        Play::of(Some(GateKind::Review), "").log.into_iter().chain(Play::of(None, script).log)
     {
         if events.iter().all(|e| e.name() != event.name()) {
             events.push(event);
@@ -543,21 +560,21 @@ fn every_event() -> Vec<Event> {
 
 #[test]
 fn every_event_survives_its_json() {
-    let set_to_nothing = Edit {
+    let set_to_nothing = TaskEdit {
         size: Some(None),
         parent: Some(None),
         requires: Some(None),
         add_labels: BTreeSet::from(["a".into()]),
         remove_labels: BTreeSet::from(["web".into()]),
-        ..Edit::default()
+        ..TaskEdit::default()
     };
-    let set = Edit {
+    let set = TaskEdit {
         size: Some(Some("big".into())),
-        requires: Some(Some(Kind::Review)),
-        ..Edit::default()
+        requires: Some(Some(GateKind::Review)),
+        ..TaskEdit::default()
     };
-    let edits = [set_to_nothing, set].map(|edit| Event::Edited(Box::new(edit)));
-    let in_a_run = Event::Started { by: "fixer".into(), run: Some(run_id(1)), fence: u64::MAX };
+    let edits = [set_to_nothing, set].map(|edit| TaskEvent::Edited(Box::new(edit)));
+    let in_a_run = TaskEvent::Started { by: "fixer".into(), run: Some(run_id(1)), fence: u64::MAX };
     for event in every_event().into_iter().chain(edits).chain([in_a_run]) {
         assert_eq!(through_json(&event), event);
     }
@@ -565,8 +582,9 @@ fn every_event_survives_its_json() {
 
 #[test]
 fn an_event_of_a_later_version_changes_nothing() {
-    let event: Event = serde_json::from_str(r#"{"event": "estimated", "hours": [1, 2]}"#).unwrap();
-    assert_eq!(event, Event::Unknown);
+    let event: TaskEvent =
+        serde_json::from_str(r#"{"event": "estimated", "hours": [1, 2]}"#).unwrap();
+    assert_eq!(event, TaskEvent::Unknown);
     let play = Play::of(None, "fixer ask input 1");
     assert_eq!(apply(play.task.clone(), &event, at(50)), play.task);
     assert_eq!(apply(None, &event, at(50)), None);
@@ -576,9 +594,9 @@ fn an_event_of_a_later_version_changes_nothing() {
 fn a_gate_that_is_settled_twice_in_the_log_counts_once() {
     let mut play = Play::of(None, "fixer ask input 1 | fixer ask input 2 | ann yes 1");
     let (settled, at) = play.log.last().unwrap().clone();
-    let again: Event = match settled {
-        Event::Settled { gate, handle, kind, ending, by, .. } => {
-            Event::Settled { gate, handle, kind, ending, by, verdict: Some(Verdict::Rejected) }
+    let again: TaskEvent = match settled {
+        TaskEvent::Settled { gate, handle, kind, ending, by, .. } => {
+            TaskEvent::Settled { gate, handle, kind, ending, by, verdict: Some(Verdict::Rejected) }
         }
         other => panic!("{other:?}"),
     };

@@ -3,9 +3,9 @@
 
 use crate::Result;
 use crate::load::event;
-use sayso_core::audit::{Entry, Mark};
-use sayso_core::{Answer, Content, flow, gate, task};
-use sayso_store::{EventRow, Read};
+use sayso_core::audit::{ChainEntry, EventReference};
+use sayso_core::{Answer, AnswerContent, flow, gate, task};
+use sayso_store::{EventRow, ReadTransaction};
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 
@@ -16,7 +16,7 @@ const EVENTS_MAX: usize = 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedEntry {
     #[serde(flatten)]
-    pub entry: Entry,
+    pub entry: ChainEntry,
     /// The answer that was given, or the vote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
@@ -26,14 +26,14 @@ pub struct ListedEntry {
 }
 
 impl Deref for ListedEntry {
-    type Target = Entry;
-    fn deref(&self) -> &Entry {
+    type Target = ChainEntry;
+    fn deref(&self) -> &ChainEntry {
         &self.entry
     }
 }
 
 /// Reads the details of an entry from the log.
-pub(super) fn listed(read: &mut Read<'_>, entry: Entry) -> Result<ListedEntry> {
+pub(super) fn listed(read: &mut ReadTransaction<'_>, entry: ChainEntry) -> Result<ListedEntry> {
     let (mut answer, mut also) = (None, vec![]);
     for mark in entry.events.iter().take(EVENTS_MAX) {
         // An event that is missing or changed is reported by the verification, not here.
@@ -55,26 +55,25 @@ pub(super) fn listed(read: &mut Read<'_>, entry: Entry) -> Result<ListedEntry> {
 /// Returns the text of an answer. A bare verdict is its name, since its reason is in the entry itself.
 fn in_words(answer: &Answer) -> String {
     match answer.content {
-        Content::None => answer.verdict.to_string(),
+        AnswerContent::None => answer.verdict.to_string(),
         _ => answer.as_text(),
     }
 }
 
 /// Returns the name of an event, and the answer that it contains.
-fn said(mark: &Mark, row: &EventRow) -> Option<(&'static str, Option<String>)> {
+fn said(mark: &EventReference, row: &EventRow) -> Option<(&'static str, Option<String>)> {
     match mark.stream.split_once('/')?.0 {
         "gate" => {
-            let event: gate::Event = event(row).ok()?;
+            let event: gate::GateEvent = event(row).ok()?;
             let given = match &event {
-                gate::Event::Voted { answer, .. } | gate::Event::Answered { answer, .. } => {
-                    Some(in_words(answer))
-                }
+                gate::GateEvent::Voted { answer, .. }
+                | gate::GateEvent::Answered { answer, .. } => Some(in_words(answer)),
                 _ => None,
             };
             Some((event.name(), given))
         }
-        "task" => Some((event::<task::Event>(row).ok()?.name(), None)),
-        "flow" => Some((event::<flow::Event>(row).ok()?.name(), None)),
+        "task" => Some((event::<task::TaskEvent>(row).ok()?.name(), None)),
+        "flow" => Some((event::<flow::FlowLogEvent>(row).ok()?.name(), None)),
         _ => None,
     }
 }

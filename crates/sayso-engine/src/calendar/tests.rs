@@ -254,8 +254,8 @@ fn a_mistake_says_what_to_write() {
     assert!(error.contains("at most 1000 holidays"), "{error}");
 }
 
-fn any_span() -> impl Strategy<Value = Span> {
-    (0..DAY, 1..DAY).prop_map(|(start, length)| Span { start, end: start + length })
+fn any_span() -> impl Strategy<Value = DaySpan> {
+    (0..DAY, 1..DAY).prop_map(|(start, length)| DaySpan { start, end: start + length })
 }
 
 fn any_calendar() -> impl Strategy<Value = Calendar> {

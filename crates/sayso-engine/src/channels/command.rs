@@ -4,8 +4,8 @@
 use crate::NoticeText;
 use crate::channels::{line, look};
 use rustix::process::{Pid, Signal, kill_process_group};
-use sayso_agents::process;
-use sayso_core::text::{harmless_line, shorten};
+use sayso_agents::process_tree;
+use sayso_core::text::{sanitize_line, shorten};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -36,14 +36,14 @@ pub(crate) fn run(
     command.envs(environment.iter().filter(|(name, _)| !name.starts_with("SAYSO_")).cloned());
     command.envs(variables(text));
     // By the mark all its processes are found; by `AI_AGENT` nothing it does counts as a person's action.
-    command.env(process::MARK, &text.id).env("AI_AGENT", "sayso-notice");
+    command.env(process_tree::MARK, &text.id).env("AI_AGENT", "sayso-notice");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be run: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         // It fits into the pipe, and the command need not read it.
         let _ = stdin.write_all(message.to_string().as_bytes());
     }
-    let mut complaints = Complaints::of(child.stderr.take());
+    let mut complaints = StderrTail::of(child.stderr.take());
     match wait(&mut child, &mut complaints, timeout) {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(complaints.with(&in_words(status))),
@@ -70,7 +70,7 @@ fn variables(text: &NoticeText) -> [(&'static str, String); 9] {
     ]
 }
 
-fn wait(child: &mut Child, complaints: &mut Complaints, timeout: Duration) -> Option<ExitStatus> {
+fn wait(child: &mut Child, complaints: &mut StderrTail, timeout: Duration) -> Option<ExitStatus> {
     let began = Instant::now();
     loop {
         complaints.read();
@@ -90,7 +90,7 @@ fn end(child: &mut Child, mark: &str) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let signal = |signal| group.map(|group| kill_process_group(group, signal));
     signal(Signal::TERM);
-    process::end_marked(mark, GRACE);
+    process_tree::end_marked(mark, GRACE);
     signal(Signal::KILL);
     let _ = child.wait();
 }
@@ -105,12 +105,12 @@ fn in_words(status: ExitStatus) -> String {
 
 /// The standard error of a command. Read without blocking: a process that it left behind may hold the pipe open for
 /// ever.
-struct Complaints {
+struct StderrTail {
     pipe: Option<ChildStderr>,
     said: Vec<u8>,
 }
 
-impl Complaints {
+impl StderrTail {
     fn of(pipe: Option<ChildStderr>) -> Self {
         use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
         let without_waiting = |pipe: &ChildStderr| {
@@ -137,7 +137,7 @@ impl Complaints {
     fn with(&self, what: &str) -> String {
         let said = String::from_utf8_lossy(&self.said);
         match said.lines().rev().find(|line| !line.trim().is_empty()) {
-            Some(last) => format!("{what}: {}", shorten(&harmless_line(last), 200)),
+            Some(last) => format!("{what}: {}", shorten(&sanitize_line(last), 200)),
             None => what.into(),
         }
     }

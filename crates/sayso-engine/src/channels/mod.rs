@@ -4,28 +4,28 @@
 pub(crate) mod command;
 pub(crate) mod webhook;
 
-use crate::{NoticeText, Reachable};
-use sayso_core::{Reach, Timestamp};
+use crate::{NetworkScope, NoticeText};
+use sayso_core::{ChannelInfo, Timestamp};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// A notification channel, as it is configured on this machine.
 #[derive(Debug, Clone)]
-pub struct Channel {
+pub struct NoticeChannel {
     pub name: String,
     /// The people that it reaches; empty if it has no named recipient.
-    pub who: Vec<String>,
+    pub people: Vec<String>,
     /// True if it also notifies that a request is settled.
     pub settled: bool,
     /// The timeout of sending.
     pub timeout: Duration,
-    pub way: Way,
+    pub kind: ChannelKind,
 }
 
 /// The transport of a channel.
 #[derive(Debug, Clone)]
-pub enum Way {
+pub enum ChannelKind {
     /// Runs a command of the user.
     Command {
         /// The program and its arguments; no shell reads them.
@@ -40,18 +40,18 @@ pub enum Way {
         /// The file with the signing secret.
         secret: PathBuf,
         /// The networks that the URL may lead to.
-        reach: Reachable,
+        reach: NetworkScope,
     },
 }
 
-impl Channel {
+impl NoticeChannel {
     /// The maximum timeout of sending: well within the lease of a claimed notice.
     pub const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
     /// Returns the description of the channel for the desk.
-    pub fn reach(&self) -> Reach {
-        let Self { name, who, settled, .. } = self;
-        Reach { channel: name.clone(), who: who.clone(), settled: *settled }
+    pub fn reach(&self) -> ChannelInfo {
+        let Self { name, people: who, settled, .. } = self;
+        ChannelInfo { channel: name.clone(), who: who.clone(), settled: *settled }
     }
 
     /// Sends a notice. `pages` is the base URL of the space's pages, if there are any.
@@ -63,11 +63,11 @@ impl Channel {
     ) -> Result<(), String> {
         let message = message(text, at, pages);
         let timeout = self.timeout.min(Self::TIMEOUT_MAX);
-        match &self.way {
-            Way::Command { argv, folder, environment } => {
+        match &self.kind {
+            ChannelKind::Command { argv, folder, environment } => {
                 command::run(argv, folder, environment, text, &message, timeout)
             }
-            Way::Webhook { url, secret, reach } => {
+            ChannelKind::Webhook { url, secret, reach } => {
                 webhook::post(url, secret, *reach, text, &message, at, timeout)
             }
         }

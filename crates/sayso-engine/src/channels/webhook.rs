@@ -1,12 +1,12 @@
 //! The notification channel that posts to a URL (webhook), signed as Standard Webhooks specify, so that receivers can
 //! verify it with an existing library.
 
-use crate::{NoticeText, Outbound, Reachable};
+use crate::{HttpClient, NetworkScope, NoticeText};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sayso_core::Timestamp;
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::text::{sanitize_line, shorten};
 use serde_json::Value;
 use sha2::Sha256;
 use std::io::Read;
@@ -26,7 +26,7 @@ const FILE_BYTES_MAX: u64 = 1_024;
 pub(crate) fn post(
     url: &str,
     secret: &Path,
-    reach: Reachable,
+    reach: NetworkScope,
     text: &NoticeText,
     message: &Value,
     at: Timestamp,
@@ -41,8 +41,8 @@ pub(crate) fn post(
         ("webhook-timestamp", stamp.as_str()),
         ("webhook-signature", signature.as_str()),
     ];
-    let replied = Outbound::new(reach, timeout).post(url, &headers, &body)?;
-    let said = || match shorten(&harmless_line(&replied.text), 120).as_str() {
+    let replied = HttpClient::new(reach, timeout).post(url, &headers, &body)?;
+    let said = || match shorten(&sanitize_line(&replied.text), 120).as_str() {
         "" => String::new(),
         said => format!(": {said}"),
     };

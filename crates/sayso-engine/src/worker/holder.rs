@@ -1,13 +1,13 @@
 //! Identifies the process that holds a run, and detects holders whose process is gone.
 
-use sayso_agents::processes;
-use sayso_core::run::Holder;
+use sayso_agents::process_info;
+use sayso_core::run::LeaseHolder;
 use std::path::Path;
 
 /// Returns the holder that stands for this process in a repository.
-pub fn holder(repository: &Path) -> Holder {
+pub fn holder(repository: &Path) -> LeaseHolder {
     let pid = std::process::id();
-    Holder {
+    LeaseHolder {
         host: host(),
         repository: repository.display().to_string(),
         process: format!("{pid}:{}", began(pid).unwrap_or_default()),
@@ -15,7 +15,7 @@ pub fn holder(repository: &Path) -> Holder {
 }
 
 /// True if the process of a holder is known to be gone. Processes on another machine cannot be checked.
-pub fn is_gone(holder: &Holder, ours: &Holder) -> bool {
+pub fn is_gone(holder: &LeaseHolder, ours: &LeaseHolder) -> bool {
     let Some((pid, began_at)) = holder.process.split_once(':') else { return false };
     let (Ok(pid), false) = (pid.parse::<u32>(), began_at.is_empty()) else { return false };
     holder.host == ours.host && began(pid).as_deref() != Some(began_at)
@@ -24,12 +24,12 @@ pub fn is_gone(holder: &Holder, ours: &Holder) -> bool {
 /// Returns the host name with the PID namespace: in a container the same number is another process.
 fn host() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("{name} {}", processes::namespace())
+    format!("{name} {}", process_info::namespace())
 }
 
 /// Returns the start time of a process, in the system's own count; none if it is gone or a zombie.
 fn began(pid: u32) -> Option<String> {
-    let process = processes::of(pid).ok().filter(|process| process.is_alive)?;
+    let process = process_info::of(pid).ok().filter(|process| process.is_alive)?;
     Some(process.started.to_string())
 }
 
@@ -46,10 +46,10 @@ mod tests {
         let pid = child.id();
         let process = format!("{pid}:{}", began(pid).unwrap_or_else(|| "1".into()));
         child.wait().unwrap();
-        let theirs = Holder { process, ..ours.clone() };
+        let theirs = LeaseHolder { process, ..ours.clone() };
         assert!(is_gone(&theirs, &ours));
-        let elsewhere = Holder { host: "elsewhere".into(), ..theirs };
+        let elsewhere = LeaseHolder { host: "elsewhere".into(), ..theirs };
         assert!(!is_gone(&elsewhere, &ours), "nobody can know");
-        assert!(!is_gone(&Holder::default(), &ours), "nobody said who it was");
+        assert!(!is_gone(&LeaseHolder::default(), &ours), "nobody said who it was");
     }
 }

@@ -2,15 +2,15 @@
 //! and work of a turn in which the hook was not asked is not merged.
 
 use super::Worker;
-use super::take::Taken;
+use super::claim::ClaimedTask;
 use super::turn::facts;
 use crate::worktree::Worktree;
-use crate::{Ask, Result, Settlement};
-use sayso_agents::Agent;
+use crate::{NewGate, Result, RunSettlement};
+use sayso_agents::AgentConfig;
 use sayso_core::gate::Card;
-use sayso_core::run::Spent;
-use sayso_core::{Kind, RunId, Shape};
-use sayso_policy::On;
+use sayso_core::run::RunUsage;
+use sayso_core::{AnswerShape, GateKind, RunId};
+use sayso_policy::RuleSubject;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ pub struct HookKit {
 }
 
 /// Makes a kit for an agent, or returns the reason for which its client cannot be given a hook.
-type MakeKit = dyn Fn(&Agent) -> std::result::Result<HookKit, String> + Send + Sync;
+type HookKitFactory = dyn Fn(&AgentConfig) -> std::result::Result<HookKit, String> + Send + Sync;
 
 /// The source of hook kits.
 #[derive(Clone)]
-pub struct HookSource(pub Arc<MakeKit>);
+pub struct HookSource(pub Arc<HookKitFactory>);
 
 impl fmt::Debug for HookSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,9 +44,12 @@ impl fmt::Debug for HookSource {
 
 impl Worker<'_> {
     /// Returns the kit for an agent if the policy has tool rules, an empty one if not.
-    pub(super) fn hook_kit(&self, agent: &Agent) -> Result<std::result::Result<HookKit, String>> {
+    pub(super) fn hook_kit(
+        &self,
+        agent: &AgentConfig,
+    ) -> Result<std::result::Result<HookKit, String>> {
         let Some(HookSource(make)) = &self.setup.hooks else { return Ok(Ok(HookKit::default())) };
-        match self.desk.policies()?.governs(On::Tool) {
+        match self.desk.policies()?.governs(RuleSubject::Tool) {
             true => Ok(make(agent)),
             false => Ok(Ok(HookKit::default())),
         }
@@ -58,7 +61,12 @@ impl Worker<'_> {
     }
 
     /// Ends a turn whose agent called tools past its hook, and asks a person to look at the work.
-    pub(super) fn not_held(&self, taken: &Taken<'_>, tree: &Worktree, spent: Spent) -> Result<()> {
+    pub(super) fn settle_bypassed_hook(
+        &self,
+        taken: &ClaimedTask<'_>,
+        tree: &Worktree,
+        spent: RunUsage,
+    ) -> Result<()> {
         let (title, agent) = (&taken.task.title, &taken.agent.name);
         let card = Card {
             question: format!(
@@ -70,9 +78,10 @@ impl Worker<'_> {
                  off in its settings. What it did is on the branch. sayso connect --check shows whether hooks are run."
             ),
             facts: facts(tree, true, None),
-            shape: Shape::Verdict,
+            shape: AnswerShape::Verdict,
         };
-        let ask = Ask::new(self.desk.new_gate_id(), Kind::Escalation, Some(taken.task.id), card);
-        self.settle(taken, spent, Settlement::Asked(vec![ask]))
+        let ask =
+            NewGate::new(self.desk.new_gate_id(), GateKind::Escalation, Some(taken.task.id), card);
+        self.settle(taken, spent, RunSettlement::Asked(vec![ask]))
     }
 }

@@ -4,6 +4,7 @@
 //! All of its state is in the log: a worker that dies is found by the next one, which ends the remains of its agents
 //! and continues.
 
+mod claim;
 mod command;
 mod execute;
 mod holder;
@@ -11,25 +12,24 @@ mod hooks;
 mod prompt;
 mod shell;
 mod step;
-mod take;
 mod turn;
 mod watch;
 
-pub use command::{CommandCame, CommandStep, end_command};
+pub use command::{CommandOutcome, CommandStep, end_command};
 pub use execute::DEFER;
 pub use holder::{holder, is_gone};
 pub use hooks::{HOOK_NOTES, HookKit, HookSource};
-pub use prompt::{Brief, StepBrief, prompt};
-pub use shell::Shell;
-pub use step::{FLOW, Step, StepCame, StepCheck, Stepped};
-pub use watch::Watch;
+pub use prompt::{PromptBrief, StepBrief, prompt};
+pub use shell::ShellCommand;
+pub use step::{AgentStep, CompletedStep, FLOW, StepCheck, StepOutcome};
+pub use watch::PathWatch;
 
-use crate::worktree::Repository;
-use crate::{Desk, Keeper, Result};
-use sayso_agents::{Agent, Heard};
-use sayso_core::run::{Holder, Spent};
+use crate::worktree::GitRepository;
+use crate::{AgentSupervisor, Desk, Result};
+use sayso_agents::{AgentConfig, AgentEvent};
+use sayso_core::run::{LeaseHolder, RunUsage};
 use sayso_core::task::Task;
-use sayso_core::{Actor, TaskId, Threshold, Timestamp};
+use sayso_core::{Actor, AskThreshold, TaskId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -41,21 +41,21 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The configuration of a worker.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct WorkerConfig {
     /// The actor under whose name the worker acts.
     pub actor: Actor,
     /// The identity of this process as a holder of runs.
-    pub holder: Holder,
+    pub holder: LeaseHolder,
     /// The Git repository in which tasks are worked on.
-    pub repository: Repository,
+    pub repository: GitRepository,
     /// The configured agents by name.
-    pub agents: BTreeMap<String, Agent>,
+    pub agents: BTreeMap<String, AgentConfig>,
     /// The name of the default agent, for tasks that name none.
     pub agent: String,
     /// The worker's environment, of which agents get the variables they may have.
     pub environment: Vec<(String, String)>,
     /// Patterns of additional variable names that agents may have.
-    pub lets_through: Vec<String>,
+    pub allowed_variables: Vec<String>,
     /// Variables that all agents get.
     pub variables: Vec<(String, String)>,
     /// The instructions of each role.
@@ -63,13 +63,13 @@ pub struct Setup {
     /// The instructions that every agent gets.
     pub preamble: String,
     /// The threshold for asking, where a task does not ask for more.
-    pub threshold: Threshold,
+    pub threshold: AskThreshold,
     /// The check that must pass before work counts as complete.
-    pub check: Option<Check>,
+    pub check: Option<CompletionCheck>,
     /// The least confidence in percent: work whose agent is less sure is shown to a person before it counts.
-    pub sure_min: u8,
+    pub confidence_min: u8,
     /// The treatment of completed work.
-    pub land: Land,
+    pub land: LandingPolicy,
     /// The folder for the agents' output.
     pub logs: PathBuf,
     /// The duration of a lease on a run.
@@ -77,7 +77,7 @@ pub struct Setup {
     /// The time limit of a turn, without the time spent waiting for a person.
     pub turn_max: Duration,
     /// The number of turns without progress after which a person is asked.
-    pub fruitless_max: u32,
+    pub no_progress_max: u32,
     /// The number of turns on a task after which a person is asked.
     pub turns_max: u32,
     /// The initial back-off before an agent that could not be started is started again; doubled each time.
@@ -85,20 +85,20 @@ pub struct Setup {
     /// The number of agents that may run in parallel.
     pub jobs: usize,
     /// The limits after which the worker stops.
-    pub budget: Budget,
+    pub budget: WorkBudget,
     /// The selection of tasks to work on.
-    pub scope: Scope,
+    pub scope: WorkScope,
     /// The supervisor of managed agents on this machine, if the worker has one.
-    pub keeper: Option<Keeper>,
+    pub supervisor: Option<AgentSupervisor>,
     /// The source of the agents' hooks; without it, tool rules are not enforced.
     pub hooks: Option<HookSource>,
     /// The flow step that the worker is there for, if it is: see [`Worker::step`].
-    pub step: Option<Step>,
+    pub step: Option<AgentStep>,
 }
 
 /// The command that must pass before work counts as complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
+pub struct CompletionCheck {
     pub command: String,
     /// The number of times the agent is told to fix a failure.
     pub retries: u32,
@@ -106,7 +106,7 @@ pub struct Check {
 
 /// The treatment of completed work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Land {
+pub enum LandingPolicy {
     /// It stays on its branch.
     Leave,
     /// Its branch is merged into the base.
@@ -117,7 +117,7 @@ pub enum Land {
 
 /// Limits after which the worker stops. Time spent waiting for a person does not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct WorkBudget {
     /// The maximum number of turns.
     pub turns: Option<u64>,
     /// The maximum working time of agents.
@@ -130,7 +130,7 @@ pub struct Budget {
 
 /// The selection of tasks that a worker takes, and the time for which it continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct WorkScope {
     /// The only tasks to take; empty means all.
     pub tasks: BTreeSet<TaskId>,
     /// The epic whose subtasks alone are taken.
@@ -145,7 +145,7 @@ pub struct Scope {
 
 /// The totals of a worker's session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct WorkTotals {
     pub turns: u64,
     /// The number of tasks completed, those that wait for a sign-off included.
     pub completed: u64,
@@ -159,12 +159,12 @@ pub struct Tally {
     pub interrupted: u64,
     /// True if tasks were left, since the budget was used up.
     pub is_spent: bool,
-    pub spent: Spent,
+    pub spent: RunUsage,
 }
 
 /// A progress event of a worker, for display.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Progress {
+pub enum WorkerProgress {
     /// An agent was started.
     Started {
         task: Box<Task>,
@@ -173,7 +173,7 @@ pub enum Progress {
         resumed: bool,
     },
     /// The agent sent output or called a tool.
-    Heard { task: TaskId, heard: Heard },
+    Heard { task: TaskId, heard: AgentEvent },
     /// The agent began or ended waiting for a person.
     Waits { task: TaskId, waits: bool },
     /// The work is being checked.
@@ -182,9 +182,9 @@ pub enum Progress {
         /// The task in its present state.
         task: Box<Task>,
         /// The outcome of the turn.
-        what: Came,
+        what: TurnOutcome,
         note: String,
-        spent: Spent,
+        spent: RunUsage,
     },
     /// Work that a person signed off was merged or otherwise landed.
     Landed {
@@ -211,38 +211,38 @@ pub enum Progress {
 
 /// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Came {
+pub enum TurnOutcome {
     /// The task is closed.
     Completed,
     /// A step of the task is done; the task continues with the next.
-    Stepped,
+    StepDone,
     /// The task waits for a person.
     Waits,
     /// The task will be tried again.
-    Again,
+    Retry,
     /// The task will be tried again after a back-off.
-    Later,
+    Deferred,
     Failed,
     /// The task is blocked by a problem that a person has to solve.
     Blocked,
     /// The lease was lost: another worker has the task, or a person ended it.
-    Gone,
+    LostLease,
 }
 
 /// A worker: threads that claim tasks and run agents on them.
 pub struct Worker<'a> {
     desk: Desk,
-    setup: Setup,
-    watch: &'a (dyn Fn(Progress) + Sync),
+    setup: WorkerConfig,
+    watch: &'a (dyn Fn(WorkerProgress) + Sync),
     stop: &'a AtomicBool,
     busy: AtomicUsize,
-    shared: Mutex<Shared>,
+    shared: Mutex<WorkerState>,
 }
 
 /// The state that the threads of a worker share.
 #[derive(Default)]
-struct Shared {
-    tally: Tally,
+struct WorkerState {
+    tally: WorkTotals,
     /// The number of turns begun, for a budget of turns.
     begun: u64,
     /// Agents that are rate limited, and until when.
@@ -255,8 +255,8 @@ struct Shared {
     landed: Option<Instant>,
     is_over: bool,
     /// The outcome of the last turn with its note, and the step it completed.
-    last: Option<(Came, String)>,
-    stepped: Option<Stepped>,
+    last: Option<(TurnOutcome, String)>,
+    stepped: Option<CompletedStep>,
     /// The number of failed attempts at the step.
     attempts: u32,
 }
@@ -265,15 +265,15 @@ impl<'a> Worker<'a> {
     /// Creates a worker. It stops when `stop` is set; `watch` receives its progress.
     pub fn new(
         desk: Desk,
-        setup: Setup,
-        watch: &'a (dyn Fn(Progress) + Sync),
+        setup: WorkerConfig,
+        watch: &'a (dyn Fn(WorkerProgress) + Sync),
         stop: &'a AtomicBool,
     ) -> Self {
         Self { desk, setup, watch, stop, busy: AtomicUsize::new(0), shared: Mutex::default() }
     }
 
     /// Works until no task is left, or until it is told to stop.
-    pub fn work(&self) -> Result<Tally> {
+    pub fn work(&self) -> Result<WorkTotals> {
         let outcomes: Vec<_> = std::thread::scope(|scope| {
             let jobs: Vec<_> =
                 (0..self.setup.jobs.max(1)).map(|_| scope.spawn(|| self.job())).collect();
@@ -286,19 +286,19 @@ impl<'a> Worker<'a> {
             }
         }
         let shared = self.shared();
-        Ok(Tally { elsewhere: shared.elsewhere.len() as u64, ..shared.tally })
+        Ok(WorkTotals { elsewhere: shared.elsewhere.len() as u64, ..shared.tally })
     }
 
     /// Runs one of the threads that claim tasks. When one fails the others stop, too.
     fn job(&self) -> Result<()> {
-        let outcome = self.take_and_turn();
+        let outcome = self.claim_loop();
         if outcome.is_err() {
             self.shared().is_over = true;
         }
         outcome
     }
 
-    fn take_and_turn(&self) -> Result<()> {
+    fn claim_loop(&self) -> Result<()> {
         // Subscribe first, look second: a commit in between wakes us.
         let mut wake = self.desk.follow()?;
         loop {
@@ -306,7 +306,7 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             let was_busy = self.busy.load(Ordering::SeqCst) > 0;
-            let has_worked = match self.take_one() {
+            let has_worked = match self.claim_and_run() {
                 // A worker that watches outlives an outage of the server.
                 Err(error) if error.is_unreachable() && self.setup.scope.watch => {
                     std::thread::sleep(LOOK_AGAIN);
@@ -337,12 +337,15 @@ impl<'a> Worker<'a> {
     }
 
     /// Claims a task and runs one turn on it. Returns false if there was no task.
-    fn take_one(&self) -> Result<bool> {
+    fn claim_and_run(&self) -> Result<bool> {
         self.desk.fire_due()?;
-        self.setup.keeper.iter().try_for_each(|keeper| self.desk.carry_out(keeper).map(drop))?;
+        self.setup
+            .supervisor
+            .iter()
+            .try_for_each(|keeper| self.desk.carry_out(keeper).map(drop))?;
         self.recover()?;
         self.land_what_was_approved(false)?;
-        let Some(taken) = self.take()? else { return Ok(false) };
+        let Some(taken) = self.claim()? else { return Ok(false) };
         self.turn(taken)?;
         Ok(true)
     }
@@ -351,12 +354,12 @@ impl<'a> Worker<'a> {
         self.stop.load(Ordering::SeqCst) || self.shared().is_over
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, WorkerState> {
         // It holds counts and times, each set as a whole, so a poisoned lock is safe to use.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, progress: Progress) {
+    fn tell(&self, progress: WorkerProgress) {
         (self.watch)(progress);
     }
 
@@ -372,7 +375,7 @@ impl<'a> Worker<'a> {
             shared.is_over = true;
             shared.tally.is_spent = true;
             drop(shared);
-            self.tell(Progress::Spent { what: what.clone() });
+            self.tell(WorkerProgress::Spent { what: what.clone() });
             return false;
         }
         if once {
@@ -384,14 +387,14 @@ impl<'a> Worker<'a> {
     }
 
     /// Uncounts a turn that did not take place.
-    fn take_back_turn(&self) {
+    fn uncount_turn(&self) {
         self.shared().begun -= 1;
     }
 }
 
 /// Returns the exhausted part of a budget in words, or none.
-fn used_up(budget: &Budget, shared: &Shared) -> Option<String> {
-    let Tally { spent, .. } = &shared.tally;
+fn used_up(budget: &WorkBudget, shared: &WorkerState) -> Option<String> {
+    let WorkTotals { spent, .. } = &shared.tally;
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
     let worked = Duration::from_millis(spent.work_millis);
     let over = |limit: Option<u64>, now: u64| limit.is_some_and(|limit| now >= limit);

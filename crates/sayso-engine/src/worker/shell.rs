@@ -1,7 +1,7 @@
 //! Runs a shell command to its end: with a timeout, with all the processes it starts, and keeping a bounded tail of
 //! its output.
 
-use sayso_agents::process::{self, MARK};
+use sayso_agents::process_tree::{self, MARK};
 use sayso_core::text::shorten;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -35,13 +35,13 @@ const CREDENTIALS: [&str; 2] = ["SAYSO_TOKEN", "SAYSO_TOKEN_FILE"];
 /// A shell command. Values are passed as environment variables beside it, so that no value becomes a part of it (no
 /// shell injection).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shell {
+pub struct ShellCommand {
     pub line: String,
     /// The environment variables that carry the values.
     pub variables: Vec<(String, String)>,
 }
 
-impl Shell {
+impl ShellCommand {
     /// Creates a command without values.
     pub fn new(line: impl Into<String>) -> Self {
         Self { line: line.into(), variables: vec![] }
@@ -62,7 +62,7 @@ impl Shell {
 
 /// The folder, process mark and limits under which a command runs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room<'a> {
+pub(super) struct ShellRunContext<'a> {
     pub(super) folder: &'a Path,
     /// The mark of all processes that it starts; they are ended by it.
     pub(super) mark: &'a str,
@@ -72,11 +72,11 @@ pub(super) struct Room<'a> {
 
 /// The end of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum CommandEnd {
     /// The command exited or a signal ended it.
-    Itself(Printed),
+    Itself(CommandOutput),
     /// The command exceeded its time limit.
-    TooLong(Printed),
+    TooLong(CommandOutput),
     /// The worker was told to stop.
     Stopped,
     /// The command could not be started.
@@ -85,7 +85,7 @@ pub(super) enum Ended {
 
 /// The exit code and the output of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Printed {
+pub(super) struct CommandOutput {
     /// The exit code; none if a signal ended the command.
     pub(super) code: Option<i32>,
     pub(super) out: String,
@@ -94,7 +94,7 @@ pub(super) struct Printed {
     pub(super) left_out: u64,
 }
 
-impl Printed {
+impl CommandOutput {
     pub(super) fn is_success(&self) -> bool {
         self.code == Some(0)
     }
@@ -107,7 +107,7 @@ impl Printed {
 }
 
 /// Runs a command. No process that it started is left when this returns.
-pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
+pub(super) fn run(shell: &ShellCommand, room: &ShellRunContext<'_>) -> CommandEnd {
     let mut command = Command::new("sh");
     // A line that fails ends it: what stands below must not make up for it.
     command.args(["-e", "-c"]).arg(&shell.line).current_dir(room.folder).stdin(Stdio::null());
@@ -122,34 +122,35 @@ pub(super) fn run(shell: &Shell, room: &Room<'_>) -> Ended {
     command.env(AGENT, "sayso-step");
     let mut child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
         Ok(child) => child,
-        Err(error) => return Ended::NotStarted(error.to_string()),
+        Err(error) => return CommandEnd::NotStarted(error.to_string()),
     };
-    let (out, err) = (child.stdout.take().map(Kept::read), child.stderr.take().map(Kept::read));
+    let (out, err) =
+        (child.stdout.take().map(OutputTail::read), child.stderr.take().map(OutputTail::read));
     let waited = wait(&mut child, room);
-    process::end_marked(room.mark, GRACE);
+    process_tree::end_marked(room.mark, GRACE);
     // A process that hid from us may still hold our pipes; that must not block us.
     let ended_at = Instant::now();
-    let is_read = |kept: &Option<Arc<Kept>>| kept.as_ref().is_none_or(|kept| kept.is_over());
+    let is_read = |kept: &Option<Arc<OutputTail>>| kept.as_ref().is_none_or(|kept| kept.is_over());
     while !(is_read(&out) && is_read(&err)) && ended_at.elapsed() < READ_ON {
         std::thread::sleep(LOOK_EVERY);
     }
     let (out, left_out) = out.map(|kept| kept.text()).unwrap_or_default();
     let (err, _) = err.map(|kept| kept.text()).unwrap_or_default();
-    let printed = |status: Option<ExitStatus>| Printed {
+    let printed = |status: Option<ExitStatus>| CommandOutput {
         code: status.and_then(|status| status.code()),
         out,
         err,
         left_out,
     };
     match waited {
-        Waited::Ended(status) => Ended::Itself(printed(Some(status))),
-        Waited::TooLong => Ended::TooLong(printed(None)),
-        Waited::Stopped => Ended::Stopped,
-        Waited::Failed(why) => Ended::NotStarted(why),
+        ChildEnd::Ended(status) => CommandEnd::Itself(printed(Some(status))),
+        ChildEnd::TooLong => CommandEnd::TooLong(printed(None)),
+        ChildEnd::Stopped => CommandEnd::Stopped,
+        ChildEnd::Failed(why) => CommandEnd::NotStarted(why),
     }
 }
 
-enum Waited {
+enum ChildEnd {
     Ended(ExitStatus),
     TooLong,
     Stopped,
@@ -157,23 +158,23 @@ enum Waited {
 }
 
 /// Waits for the end of the child, or ends it.
-fn wait(child: &mut Child, room: &Room<'_>) -> Waited {
+fn wait(child: &mut Child, room: &ShellRunContext<'_>) -> ChildEnd {
     let began = Instant::now();
     let early = loop {
         match child.try_wait() {
-            Ok(Some(status)) => return Waited::Ended(status),
+            Ok(Some(status)) => return ChildEnd::Ended(status),
             Ok(None) => {}
-            Err(error) => break Waited::Failed(error.to_string()),
+            Err(error) => break ChildEnd::Failed(error.to_string()),
         }
         if room.stop.load(Ordering::SeqCst) {
-            break Waited::Stopped;
+            break ChildEnd::Stopped;
         }
         if began.elapsed() > room.time_max {
-            break Waited::TooLong;
+            break ChildEnd::TooLong;
         }
         std::thread::sleep(LOOK_EVERY);
     };
-    process::end_marked(room.mark, GRACE);
+    process_tree::end_marked(room.mark, GRACE);
     let _ = child.kill();
     let _ = child.wait();
     early
@@ -181,18 +182,18 @@ fn wait(child: &mut Child, room: &Room<'_>) -> Waited {
 
 /// A bounded tail of an output stream, filled by a reader thread.
 #[derive(Default)]
-struct Kept {
-    state: Mutex<Reading>,
+struct OutputTail {
+    state: Mutex<TailBuffer>,
 }
 
 #[derive(Default)]
-struct Reading {
+struct TailBuffer {
     bytes: Vec<u8>,
     left_out: u64,
     is_over: bool,
 }
 
-impl Kept {
+impl OutputTail {
     fn read(mut pipe: impl Read + Send + 'static) -> Arc<Self> {
         let kept = Arc::new(Self::default());
         let ours = Arc::clone(&kept);
@@ -206,7 +207,7 @@ impl Kept {
         kept
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, Reading> {
+    fn state(&self) -> std::sync::MutexGuard<'_, TailBuffer> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,18 +2,18 @@
 //! complete, waits for a person, or cannot continue. Completed work is kept on the branch and not merged; the task
 //! stays open for the next step.
 
-use super::shell::{Ended, Printed, Room, Shell, run};
-use super::take::{LOOK_BACK, Landing, Taken};
-use super::turn::{COMMIT, Done};
-use super::{Came, Progress, Worker, prompt};
-use crate::policy::{because, fact};
+use super::claim::{ClaimedTask, LOOK_BACK, LandingOutcome};
+use super::shell::{CommandEnd, CommandOutput, ShellCommand, ShellRunContext, run};
+use super::turn::{COMMIT, WorkReport};
+use super::{TurnOutcome, Worker, WorkerProgress, prompt};
+use crate::policy::{fact, reason_fact};
 use crate::worktree::{GitError, Worktree};
-use crate::{Result, Settlement};
-use sayso_core::gate::{Fact, Gate};
-use sayso_core::run::{How, Spent, State};
-use sayso_core::task::{Status, Task};
-use sayso_core::{Code, Kind, Refusal, TaskId, Timestamp, Verdict};
-use sayso_policy::{Effect, Paths};
+use crate::{Result, RunSettlement};
+use sayso_core::gate::{CardFact, Gate};
+use sayso_core::run::{RunEndKind, RunState, RunUsage};
+use sayso_core::task::{Task, TaskStatus};
+use sayso_core::{Code, GateKind, Refusal, TaskId, Timestamp, Verdict};
+use sayso_policy::{PathPatterns, PolicyEffect};
 use std::path::{Component, Path};
 
 /// The label of a task that belongs to a flow. Workers that claim ready tasks leave it alone.
@@ -30,7 +30,7 @@ const CHECK_BYTES_MAX: usize = 16 * 1024;
 
 /// One step of a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct AgentStep {
     /// The identity of this execution of the step: it stays the same while the execution lasts, and is another when
     /// the flow reaches the phase again. Changes are counted from its beginning.
     pub id: String,
@@ -56,9 +56,9 @@ pub enum StepCheck {
     /// A file exists, inside the folder.
     File(String),
     /// A command exits with 0.
-    Passes(Shell),
+    Passes(ShellCommand),
     /// A command exits with another code.
-    Fails(Shell),
+    Fails(ShellCommand),
 }
 
 impl StepCheck {
@@ -72,7 +72,7 @@ impl StepCheck {
     }
 
     /// Returns the objection if the check does not hold: the message and the printed output.
-    pub(super) fn objection(&self, room: &Room<'_>) -> Option<(String, String)> {
+    pub(super) fn objection(&self, room: &ShellRunContext<'_>) -> Option<(String, String)> {
         let (shell, is_to_pass) = match self {
             StepCheck::File(path) => {
                 return file_objection(room.folder, path).map(|why| (why, String::new()));
@@ -81,12 +81,12 @@ impl StepCheck {
             StepCheck::Fails(shell) => (shell, false),
         };
         let line = &shell.in_words();
-        let failed = |why: &str, printed: &Printed| {
+        let failed = |why: &str, printed: &CommandOutput| {
             Some((format!("{line}: {why}"), tail(&printed.all(), CHECK_BYTES_MAX).to_owned()))
         };
         match run(shell, room) {
             // A command that was ended by a signal has neither passed nor failed.
-            Ended::Itself(printed) => match (printed.code, is_to_pass) {
+            CommandEnd::Itself(printed) => match (printed.code, is_to_pass) {
                 (Some(0), true) => None,
                 (Some(0), false) => failed("it passes, and is to fail", &printed),
                 (Some(126 | 127), false) => failed("it could not be run", &printed),
@@ -96,9 +96,9 @@ impl StepCheck {
                 (Some(code), true) => failed(&format!("it ended with {code}"), &printed),
                 (None, _) => failed("a signal ended it", &printed),
             },
-            Ended::TooLong(printed) => failed("it took too long", &printed),
-            Ended::Stopped => Some((format!("{line}: it was stopped"), String::new())),
-            Ended::NotStarted(why) => Some((format!("{line}: {why}"), String::new())),
+            CommandEnd::TooLong(printed) => failed("it took too long", &printed),
+            CommandEnd::Stopped => Some((format!("{line}: it was stopped"), String::new())),
+            CommandEnd::NotStarted(why) => Some((format!("{line}: {why}"), String::new())),
         }
     }
 }
@@ -126,9 +126,9 @@ fn file_objection(folder: &Path, path: &str) -> Option<String> {
 
 /// The outcome of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StepCame {
+pub enum StepOutcome {
     /// The step is done, and its work is on the branch.
-    Completed(Stepped),
+    Completed(CompletedStep),
     /// The step waits for a person.
     Waits,
     /// A person rejected a request of its agent, and the task is closed with that.
@@ -144,7 +144,7 @@ pub enum StepCame {
 
 /// The result of a completed step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stepped {
+pub struct CompletedStep {
     /// The summary in the agent's words.
     pub summary: String,
     /// The agent's confidence in percent, where it stated it.
@@ -158,46 +158,46 @@ pub struct Stepped {
 impl Worker<'_> {
     /// Works on the step of the setup, on the one task of its scope, until the step is complete, waits for a person,
     /// or cannot continue.
-    pub fn step(&self) -> Result<StepCame> {
+    pub fn step(&self) -> Result<StepOutcome> {
         let scope = &self.setup.scope.tasks;
         let (Some(id), Some(step)) = (scope.first().filter(|_| scope.len() == 1), &self.setup.step)
         else {
             let message = "a step is done on one task";
             return Err(Refusal::new(Code::BadValue, message).into());
         };
-        if let Some(done) = self.was_done(*id)? {
-            return Ok(StepCame::Completed(done));
+        if let Some(done) = self.earlier_completion(*id)? {
+            return Ok(StepOutcome::Completed(done));
         }
         loop {
             if self.is_over() {
-                return Ok(StepCame::Stopped);
+                return Ok(StepOutcome::Stopped);
             }
             self.desk.fire_due()?;
             self.recover()?;
             let task = self.desk.task(*id)?.task;
-            if let Some(came) = self.stands_still(&task)? {
+            if let Some(came) = self.halted_outcome(&task)? {
                 return Ok(came);
             }
             self.shared().last = None;
-            let Some(taken) = self.take()? else {
-                return self.not_taken(&task);
+            let Some(taken) = self.claim()? else {
+                return self.unclaimed_outcome(&task);
             };
             self.turn(taken)?;
             let last = self.shared().last.take();
-            let (came, note) = last.unwrap_or((Came::Gone, String::new()));
+            let (came, note) = last.unwrap_or((TurnOutcome::LostLease, String::new()));
             match came {
-                Came::Again if self.attempts() <= step.retries => {}
-                Came::Again => return Ok(StepCame::Failed(self.out_of_attempts(&note))),
-                Came::Stepped => {
+                TurnOutcome::Retry if self.attempts() <= step.retries => {}
+                TurnOutcome::Retry => return Ok(StepOutcome::Failed(self.out_of_attempts(&note))),
+                TurnOutcome::StepDone => {
                     let done = self.shared().stepped.take().unwrap_or_default();
-                    return Ok(StepCame::Completed(done));
+                    return Ok(StepOutcome::Completed(done));
                 }
-                Came::Waits => return Ok(StepCame::Waits),
-                Came::Failed | Came::Blocked => return Ok(StepCame::Failed(note)),
-                Came::Later => return Ok(self.later(&self.desk.task(*id)?.task)),
-                Came::Completed | Came::Gone => {
+                TurnOutcome::Waits => return Ok(StepOutcome::Waits),
+                TurnOutcome::Failed | TurnOutcome::Blocked => return Ok(StepOutcome::Failed(note)),
+                TurnOutcome::Deferred => return Ok(self.later(&self.desk.task(*id)?.task)),
+                TurnOutcome::Completed | TurnOutcome::LostLease => {
                     let task = self.desk.task(*id)?.task;
-                    return Ok(self.stands_still(&task)?.unwrap_or(StepCame::Gone(note)));
+                    return Ok(self.halted_outcome(&task)?.unwrap_or(StepOutcome::Gone(note)));
                 }
             }
         }
@@ -221,26 +221,26 @@ impl Worker<'_> {
     }
 
     /// Returns the outcome of a step whose task cannot be worked on, or none if it can.
-    fn stands_still(&self, task: &Task) -> Result<Option<StepCame>> {
+    fn halted_outcome(&self, task: &Task) -> Result<Option<StepOutcome>> {
         let handle = &task.handle;
         Ok(match task.status {
-            _ if task.is_waiting() => Some(StepCame::Waits),
+            _ if task.is_waiting() => Some(StepOutcome::Waits),
             status if status.is_over() && task.verdict == Some(Verdict::Rejected) => {
-                Some(StepCame::Rejected(self.no_in_words(task)?))
+                Some(StepOutcome::Rejected(self.describe_rejection(task)?))
             }
-            status if status.is_over() => Some(StepCame::Gone(format!(
+            status if status.is_over() => Some(StepOutcome::Gone(format!(
                 "task {handle}, which its agents work on, is {status}; to go on: sayso reopen {handle}"
             ))),
-            status @ (Status::Failed | Status::Blocked) => {
-                Some(StepCame::Failed(format!("the task is {status}; then: sayso reopen {handle}")))
-            }
-            Status::Open | Status::InProgress | Status::Deferred => None,
-            Status::Closed | Status::Deleted => None,
+            status @ (TaskStatus::Failed | TaskStatus::Blocked) => Some(StepOutcome::Failed(
+                format!("the task is {status}; then: sayso reopen {handle}"),
+            )),
+            TaskStatus::Open | TaskStatus::InProgress | TaskStatus::Deferred => None,
+            TaskStatus::Closed | TaskStatus::Deleted => None,
         })
     }
 
     /// Describes the rejection on a task: the person and the comment.
-    fn no_in_words(&self, task: &Task) -> Result<String> {
+    fn describe_rejection(&self, task: &Task) -> Result<String> {
         let gates = self.gates_of(task.id)?;
         let no = gates.iter().rev().filter(|gate| gate.verdict() == Some(Verdict::Rejected));
         let no = no.filter_map(|gate| gate.answer().map(|(answer, by)| (gate, answer, by))).next();
@@ -255,17 +255,21 @@ impl Worker<'_> {
     }
 
     /// Returns the step if it was already done: the process that ran the flow may have died before it recorded that.
-    fn was_done(&self, task: TaskId) -> Result<Option<Stepped>> {
+    fn earlier_completion(&self, task: TaskId) -> Result<Option<CompletedStep>> {
         let Some(step) = &self.setup.step else { return Ok(None) };
-        let mark = mark_of(step);
+        let mark = run_note_suffix(step);
         let found =
             self.desk.runs_of(task, LOOK_BACK)?.into_iter().find_map(|run| match run.state {
-                State::Ended { how: How::Completed, note, .. } => {
+                RunState::Ended { how: RunEndKind::Completed, note, .. } => {
                     note.strip_suffix(&mark).map(str::to_owned)
                 }
                 _ => None,
             });
-        Ok(found.map(|summary| Stepped { text: summary.clone(), summary, ..Stepped::default() }))
+        Ok(found.map(|summary| CompletedStep {
+            text: summary.clone(),
+            summary,
+            ..CompletedStep::default()
+        }))
     }
 
     /// Lands the work that the steps of a flow left on the branch of its task, closes the task, and describes the
@@ -294,12 +298,12 @@ impl Worker<'_> {
             return Ok(format!("its work is on {}, to be signed off", tree.branch));
         }
         match self.land(&task, &tree, &commit) {
-            Landing::Home(what) => {
+            LandingOutcome::Merged(what) => {
                 self.desk.close_task(actor, id, &format!("its flow is done: {what}"), false)?;
-                Ok(self.and_remove(id, &tree, what))
+                Ok(self.remove_worktree(id, &tree, what))
             }
-            Landing::Conflict(why) | Landing::InTheWay(why) => {
-                let ask = self.by_hand(&task, &tree, &commit, &why, Some(id));
+            LandingOutcome::Conflict(why) | LandingOutcome::InTheWay(why) => {
+                let ask = self.manual_landing_ask(&task, &tree, &commit, &why, Some(id));
                 let gate = self.desk.ask(actor, ask)?;
                 Ok(format!("its work stays on {}: see gate {}", tree.branch, gate.handle()))
             }
@@ -307,12 +311,12 @@ impl Worker<'_> {
     }
 
     /// Returns the outcome of a step whose task could not be claimed.
-    fn not_taken(&self, before: &Task) -> Result<StepCame> {
+    fn unclaimed_outcome(&self, before: &Task) -> Result<StepOutcome> {
         if self.is_over() {
-            return Ok(StepCame::Stopped);
+            return Ok(StepOutcome::Stopped);
         }
         let task = self.desk.task(before.id)?.task;
-        if let Some(came) = self.stands_still(&task)? {
+        if let Some(came) = self.halted_outcome(&task)? {
             return Ok(came);
         }
         let now = self.desk.now();
@@ -321,29 +325,29 @@ impl Worker<'_> {
         }
         let resting = self.shared().resting.values().copied().max();
         if let Some(until) = resting {
-            return Ok(StepCame::Later(until));
+            return Ok(StepOutcome::Later(until));
         }
         let is_elsewhere = self.shared().elsewhere.contains(&task.id);
         let why = match is_elsewhere {
             true => "its work is on another machine",
             false => "it is in somebody else's hands",
         };
-        Ok(StepCame::Gone(why.into()))
+        Ok(StepOutcome::Gone(why.into()))
     }
 
-    fn later(&self, task: &Task) -> StepCame {
-        StepCame::Later(task.deferred_until.unwrap_or_else(|| self.desk.now()))
+    fn later(&self, task: &Task) -> StepOutcome {
+        StepOutcome::Later(task.deferred_until.unwrap_or_else(|| self.desk.now()))
     }
 
     /// Records the branch's commit when a step begins; a later turn of the same step finds it again.
     pub(super) fn begin_step(
         &self,
-        taken: &Taken<'_>,
+        taken: &ClaimedTask<'_>,
         tree: &Worktree,
     ) -> std::result::Result<(), String> {
         let Some(step) = &self.setup.step else { return Ok(()) };
         if let Some(writes) = &step.writes {
-            Paths::new(writes)?;
+            PathPatterns::new(writes)?;
         }
         let begun = self.setup.repository.step_began(&taken.task.handle, &step.id, || {
             // Changes that an earlier step left are not this step's doing, and must not be lost either.
@@ -358,15 +362,15 @@ impl Worker<'_> {
     /// checks.
     pub(super) fn step_objection(
         &self,
-        taken: &Taken<'_>,
+        taken: &ClaimedTask<'_>,
         tree: &Worktree,
-        step: &Step,
+        step: &AgentStep,
     ) -> Option<String> {
-        if let Some(why) = self.outside(taken, tree, step, None) {
+        if let Some(why) = self.forbidden_changes(taken, tree, step, None) {
             return Some(why);
         }
         let mark = taken.run.started.id.to_string();
-        let room = Room {
+        let room = ShellRunContext {
             folder: &tree.folder,
             mark: &mark,
             time_max: self.setup.turn_max,
@@ -374,26 +378,26 @@ impl Worker<'_> {
         };
         for check in &step.checks {
             let command = check.in_words();
-            self.tell(Progress::Checking { task: taken.task.id, command });
+            self.tell(WorkerProgress::Checking { task: taken.task.id, command });
             if let Some((why, printed)) = check.objection(&room) {
                 return Some(prompt::step_check_failed(&why, &printed, &self.code()));
             }
         }
         // A check can change files, too.
-        if step.checks.is_empty() { None } else { self.outside(taken, tree, step, None) }
+        if step.checks.is_empty() { None } else { self.forbidden_changes(taken, tree, step, None) }
     }
 
     /// Returns an objection if forbidden paths were changed since the step began: in the folder, or in a commit.
-    fn outside(
+    fn forbidden_changes(
         &self,
-        taken: &Taken<'_>,
+        taken: &ClaimedTask<'_>,
         tree: &Worktree,
-        step: &Step,
+        step: &AgentStep,
         commit: Option<&str>,
     ) -> Option<String> {
         let writes = step.writes.as_ref()?;
         let find = || {
-            let paths = Paths::new(writes)?;
+            let paths = PathPatterns::new(writes)?;
             let since = self.setup.repository.step_since(&taken.task.handle, &step.id);
             let since = since.map_err(|error| error.to_string())?;
             let changed = tree.changed_since(&since, commit).map_err(|error| error.to_string())?;
@@ -410,52 +414,52 @@ impl Worker<'_> {
     /// Asks the policy, and people if it says so, if a checked and committed step counts.
     pub(super) fn complete_step(
         &self,
-        taken: &Taken<'_>,
+        taken: &ClaimedTask<'_>,
         tree: &Worktree,
-        spent: Spent,
-        step: &Step,
-        (commit, done): (&str, Done),
+        spent: RunUsage,
+        step: &AgentStep,
+        (commit, done): (&str, WorkReport),
     ) -> Result<()> {
         // The committed changes count, however they came there.
-        if let Some(why) = self.outside(taken, tree, step, Some(commit)) {
-            return self.fruitless(taken, tree, spent, &why);
+        if let Some(why) = self.forbidden_changes(taken, tree, step, Some(commit)) {
+            return self.no_progress(taken, tree, spent, &why);
         }
-        let Done { summary, confidence, text } = done;
+        let WorkReport { summary, confidence, text } = done;
         let agent = self.desk.agent_of(&taken.run);
         let ruling = self.desk.rule_on_completion(&agent, &taken.run, confidence)?;
         // The facts that identify the approval: agents cannot put verified facts on their own questions.
         let mut shown =
             vec![fact(COMMIT, commit), fact(STEP, &format!("{} {}", step.name, step.id))];
         match ruling.effect {
-            Effect::Allow => {}
-            Effect::Deny => {
+            PolicyEffect::Allow => {}
+            PolicyEffect::Deny => {
                 let why = format!("the policy does not accept it: {}", ruling.reason());
-                return self.fruitless(taken, tree, spent, &why);
+                return self.no_progress(taken, tree, spent, &why);
             }
-            Effect::Ask => {
-                shown.extend(because(&ruling));
-                if !self.is_accepted(taken, &shown)? {
+            PolicyEffect::Ask => {
+                shown.extend(reason_fact(&ruling));
+                if !self.is_approved_before(taken, &shown)? {
                     let mut ask = self.ask_as_ruled(taken, tree, commit, &summary, &ruling);
                     ask.card.facts.push(shown[1].clone());
                     let ask = Box::new(ask);
-                    return self.settle(taken, spent, Settlement::Ruled { ask, confidence });
+                    return self.settle(taken, spent, RunSettlement::Ruled { ask, confidence });
                 }
             }
         }
-        let is_unsure = confidence.unwrap_or(0) < self.setup.sure_min;
-        if is_unsure && !self.is_accepted(taken, &shown)? {
+        let is_unsure = confidence.unwrap_or(0) < self.setup.confidence_min;
+        if is_unsure && !self.is_approved_before(taken, &shown)? {
             let mut facts = super::turn::facts(tree, true, Some(commit));
             facts.push(shown[1].clone());
-            return self.is_unsure(taken, facts, spent, &summary, confidence);
+            return self.ask_low_confidence(taken, facts, spent, &summary, confidence);
         }
         let commit = commit.to_owned();
-        let marked = format!("{summary}{}", mark_of(step));
-        self.shared().stepped = Some(Stepped { summary, confidence, text, commit });
-        self.settle(taken, spent, Settlement::Stepped { summary: marked })
+        let marked = format!("{summary}{}", run_note_suffix(step));
+        self.shared().stepped = Some(CompletedStep { summary, confidence, text, commit });
+        self.settle(taken, spent, RunSettlement::Stepped { summary: marked })
     }
 
     /// True if a person has approved exactly this: the commit, the step, and the rules that ask.
-    fn is_accepted(&self, taken: &Taken<'_>, shown: &[Fact]) -> Result<bool> {
+    fn is_approved_before(&self, taken: &ClaimedTask<'_>, shown: &[CardFact]) -> Result<bool> {
         let is_yes =
             |gate: &Gate| gate.verdict() == Some(Verdict::Approved) && gate.answer().is_some();
         let shows = |gate: &Gate| shown.iter().all(|fact| gate.card.facts.contains(fact));
@@ -465,12 +469,12 @@ impl Worker<'_> {
     }
 
     /// Returns the kind of gate for a sign-off. Approval of a part of a flow does not end its task.
-    pub(super) fn sign_off(&self, kind: Kind) -> Kind {
+    pub(super) fn sign_off(&self, kind: GateKind) -> GateKind {
         match kind {
-            Kind::Approval | Kind::Review | Kind::Content | Kind::Work
+            GateKind::Approval | GateKind::Review | GateKind::Content | GateKind::Work
                 if self.setup.step.is_some() =>
             {
-                Kind::Checkpoint
+                GateKind::Checkpoint
             }
             other => other,
         }
@@ -478,7 +482,7 @@ impl Worker<'_> {
 }
 
 /// Returns the suffix of a run's note by which the run of a step is found again.
-fn mark_of(step: &Step) -> String {
+fn run_note_suffix(step: &AgentStep) -> String {
     format!(" [step {}]", step.id)
 }
 

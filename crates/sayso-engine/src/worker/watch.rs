@@ -4,8 +4,8 @@
 //! forbidden change stays an offence until it is undone, through all further attempts. A change by a person between
 //! two attempts is not one.
 
-use crate::worktree::{Change, Worktree};
-use sayso_policy::Paths;
+use crate::worktree::{PathChange, Worktree};
+use sayso_policy::PathPatterns;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ const PATHS_MAX: usize = 20;
 
 /// The paths that a command may change, and the file in which its attempts are recorded.
 #[derive(Debug, Clone, Copy)]
-pub struct Watch<'a> {
+pub struct PathWatch<'a> {
     /// Patterns of the only paths it may change.
     pub writes: &'a [String],
     /// The worktree to compare.
@@ -26,14 +26,14 @@ pub struct Watch<'a> {
 
 /// The record of the attempts at a step.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Note {
+struct WatchRecord {
     step: String,
     /// The snapshot at the beginning of an attempt that has not ended.
     since: Option<String>,
-    offences: Vec<Change>,
+    offences: Vec<PathChange>,
 }
 
-impl Watch<'_> {
+impl PathWatch<'_> {
     /// Records the beginning of an attempt: changes from here on count as its own.
     pub(super) fn begin(&self, step: &str) -> Result<(), String> {
         let mut note = self.note_of(step);
@@ -61,17 +61,17 @@ impl Watch<'_> {
     /// Returns the offences of earlier attempts that were not undone or changed since, and those of this one.
     fn offences(
         &self,
-        earlier: Vec<Change>,
+        earlier: Vec<PathChange>,
         since: &str,
         now: &str,
-    ) -> Result<Vec<Change>, String> {
-        let paths = Paths::new(self.writes)?;
+    ) -> Result<Vec<PathChange>, String> {
+        let paths = PathPatterns::new(self.writes)?;
         let changes = self.tree.changes(since, now).map_err(|error| error.to_string())?;
-        let mut found: BTreeMap<String, Change> = BTreeMap::new();
+        let mut found: BTreeMap<String, PathChange> = BTreeMap::new();
         if !earlier.is_empty() {
             let there = self.tree.contents(now).map_err(|error| error.to_string())?;
-            let is_still = |change: &Change| there.get(&change.path) == change.after.as_ref();
-            let is_ours = |change: &Change| changes.iter().any(|now| now.path == change.path);
+            let is_still = |change: &PathChange| there.get(&change.path) == change.after.as_ref();
+            let is_ours = |change: &PathChange| changes.iter().any(|now| now.path == change.path);
             for change in earlier.into_iter().filter(|old| is_still(old) || is_ours(old)) {
                 found.insert(change.path.clone(), change);
             }
@@ -80,13 +80,13 @@ impl Watch<'_> {
             // Undone means: restored to the state before the first attempt that touched the path.
             let before = found.remove(&change.path).map_or(change.before, |old| old.before);
             if before != change.after {
-                found.insert(change.path.clone(), Change { before, ..change });
+                found.insert(change.path.clone(), PathChange { before, ..change });
             }
         }
         Ok(found.into_values().collect())
     }
 
-    fn in_words(&self, offences: &[Change]) -> String {
+    fn in_words(&self, offences: &[PathChange]) -> String {
         let mut named: Vec<&str> =
             offences.iter().map(|offence| offence.path.as_str()).take(PATHS_MAX).collect();
         let more = format!("{} more", offences.len().saturating_sub(PATHS_MAX));
@@ -101,14 +101,14 @@ impl Watch<'_> {
         format!("it changed {named}; only {may} may be changed. Take that back, then try again")
     }
 
-    fn note_of(&self, step: &str) -> Note {
+    fn note_of(&self, step: &str) -> WatchRecord {
         let text = std::fs::read_to_string(self.note).unwrap_or_default();
-        let note = serde_json::from_str(&text).ok().filter(|note: &Note| note.step == step);
-        note.unwrap_or_else(|| Note { step: step.to_owned(), ..Note::default() })
+        let note = serde_json::from_str(&text).ok().filter(|note: &WatchRecord| note.step == step);
+        note.unwrap_or_else(|| WatchRecord { step: step.to_owned(), ..WatchRecord::default() })
     }
 
     /// Writes the record atomically: half a record would be unreadable, and the offences forgotten.
-    fn keep(&self, note: &Note) -> Result<(), String> {
+    fn keep(&self, note: &WatchRecord) -> Result<(), String> {
         let half = self.note.with_extension("half");
         let text = serde_json::to_string(note).map_err(|error| error.to_string())?;
         let folder = self.note.parent().unwrap_or(Path::new("."));

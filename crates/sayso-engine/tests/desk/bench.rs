@@ -1,11 +1,12 @@
 //! A desk of a test's own, with a clock that can be set, and people and agents who come to it.
 
 use sayso_core::gate::{Card, Gate};
-use sayso_core::run::Holder;
+use sayso_core::run::LeaseHolder;
 use sayso_core::{
-    Actor, Answer, Code, Door, GateId, Kind, Level, Proof, Role, RunId, Shape, TaskId, Timestamp,
+    Actor, Answer, AnswerShape, AssuranceLevel, Code, EntryPoint, GateId, GateKind, IdentityProof,
+    Role, RunId, TaskId, Timestamp,
 };
-use sayso_engine::{Ask, Desk, NewRun, NewTask, Place, Result, World};
+use sayso_engine::{Desk, NewGate, NewRun, NewTask, Result, RuntimeEnv, StoreLocation};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,9 +58,9 @@ impl Clock {
     }
 
     /// A world with this clock.
-    pub fn world(&self) -> World {
+    pub fn world(&self) -> RuntimeEnv {
         let (clock, count) = (self.clone(), AtomicU64::new(1));
-        World::new(
+        RuntimeEnv::new(
             move || clock.look(),
             move || {
                 u128::from(count.fetch_add(1, Relaxed)).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c)
@@ -70,16 +71,16 @@ impl Clock {
 
 impl Bench {
     pub fn memory() -> Self {
-        Self::at(Place::Memory, None, None)
+        Self::at(StoreLocation::Memory, None, None)
     }
 
     pub fn sqlite() -> Self {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("sayso.db");
-        Self::at(Place::Sqlite(file.clone()), Some(file), Some(folder))
+        Self::at(StoreLocation::Sqlite(file.clone()), Some(file), Some(folder))
     }
 
-    fn at(place: Place, file: Option<PathBuf>, folder: Option<TempDir>) -> Self {
+    fn at(place: StoreLocation, file: Option<PathBuf>, folder: Option<TempDir>) -> Self {
         let clock = Clock::default();
         clock.set(NOON);
         let (desk, is_new) = Desk::create(place, "test", &ann(), clock.world()).unwrap();
@@ -91,10 +92,10 @@ impl Bench {
     pub fn shared(&self) -> Desk {
         match &self.file {
             Some(file) => {
-                let place = Place::Sqlite(file.clone());
+                let place = StoreLocation::Sqlite(file.clone());
                 // Real time, which the store need not be near: it was made at noon of a day long ago.
-                let (clock, chance) = (World::real(), World::real());
-                let world = World::new(move || clock.now(), move || chance.chance());
+                let (clock, chance) = (RuntimeEnv::real(), RuntimeEnv::real());
+                let world = RuntimeEnv::new(move || clock.now(), move || chance.random_u128());
                 Desk::open_shared(place, "test", world).unwrap()
             }
             None => self.desk.clone(),
@@ -157,14 +158,14 @@ fn actor(role: Role, name: &str) -> Actor {
         run: None,
         task: None,
         launcher: None,
-        proof: Proof::Token,
-        level: Level::S0,
-        door: Door::Cli,
+        proof: IdentityProof::Token,
+        level: AssuranceLevel::S0,
+        door: EntryPoint::Cli,
     }
 }
 
 pub fn ann() -> Actor {
-    Actor { proof: Proof::Tty, ..actor(Role::Human, "ann") }
+    Actor { proof: IdentityProof::Tty, ..actor(Role::Human, "ann") }
 }
 
 pub fn bob() -> Actor {
@@ -179,10 +180,10 @@ pub fn worker() -> Actor {
     actor(Role::Operator, "worker")
 }
 
-pub fn question(id: GateId, text: &str) -> Ask {
-    let (narrative, facts, shape) = (String::new(), vec![], Shape::Text);
+pub fn question(id: GateId, text: &str) -> NewGate {
+    let (narrative, facts, shape) = (String::new(), vec![], AnswerShape::Text);
     let card = Card { question: text.into(), narrative, facts, shape };
-    Ask::new(id, Kind::Decision, None, card)
+    NewGate::new(id, GateKind::Decision, None, card)
 }
 
 pub fn new_task(id: TaskId, title: &str) -> NewTask {
@@ -211,7 +212,7 @@ pub fn new_run(desk: &Desk, id: RunId, task: TaskId) -> NewRun {
         task,
         agent: "coder".into(),
         lease_until: desk.now().plus_micros(60 * SECOND),
-        holder: Holder::default(),
+        holder: LeaseHolder::default(),
         session: None,
         secret: format!("{SECRET}{id}"),
     }

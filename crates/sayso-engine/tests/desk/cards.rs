@@ -3,9 +3,9 @@
 use crate::bench::{
     Bench, SECOND, ann, bob, coder, fails, new_run, on_each, question, say, worker,
 };
-use sayso_core::gate::{Gate, Stage, Whose};
-use sayso_core::{Actor, Answer, Approvers, Code, Kind, Role, Shape};
-use sayso_engine::{Ask, InboxFilter, Say, SayOutcome, Thin};
+use sayso_core::gate::{Gate, GateAudience, ReceiptStage};
+use sayso_core::{Actor, Answer, AnswerShape, Approvers, Code, GateKind, Role};
+use sayso_engine::{AnswerOutcome, CardAnswer, CollapseRule, InboxFilter, NewGate};
 
 const MINUTE: i64 = 60 * SECOND;
 
@@ -13,7 +13,7 @@ fn agent(name: &str) -> Actor {
     Actor { name: name.into(), ..coder() }
 }
 
-fn ask(bench: &Bench, name: &str, change: impl FnOnce(&mut Ask)) -> Gate {
+fn ask(bench: &Bench, name: &str, change: impl FnOnce(&mut NewGate)) -> Gate {
     let mut ask = question(bench.desk.new_gate_id(), "Which port?");
     change(&mut ask);
     bench.desk.ask(&agent(name), ask).unwrap()
@@ -22,16 +22,17 @@ fn ask(bench: &Bench, name: &str, change: impl FnOnce(&mut Ask)) -> Gate {
 fn inbox(bench: &Bench, who: &Actor) -> Vec<(Vec<String>, usize)> {
     let filter = InboxFilter { limit: 50, ..InboxFilter::default() };
     let page = bench.desk.inbox(who, &filter).unwrap();
-    let names = |card: &sayso_engine::Asked| card.askers.iter().map(|a| a.name.clone()).collect();
+    let names =
+        |card: &sayso_engine::CardView| card.askers.iter().map(|a| a.name.clone()).collect();
     page.items.iter().map(|card| (names(card), card.others)).collect()
 }
 
-fn card(gate: &Gate, text: &str) -> Say {
-    Say {
+fn card(gate: &Gate, text: &str) -> CardAnswer {
+    CardAnswer {
         gate: gate.opened.id,
         answer: Answer::text(text),
         digest: gate.digest.to_string(),
-        same: gate.same().map(|same| same.to_string()),
+        same: gate.dedup_key().map(|same| same.to_string()),
     }
 }
 
@@ -80,10 +81,10 @@ on_each! {
     fn what_is_answered_is_named(bench: &Bench) {
         let desk = &bench.desk;
         let [a, b, c] = ["a", "b", "c"].map(|name| ask(bench, name, |_| ()));
-        let wrong = Say { same: Some("0".repeat(64)), ..card(&a, "80") };
+        let wrong = CardAnswer { same: Some("0".repeat(64)), ..card(&a, "80") };
         fails(desk.answer_card(&ann(), wrong), Code::Stale);
         assert!(desk.gate(a.opened.id).unwrap().is_open());
-        let only = Say { same: None, ..card(&a, "80") };
+        let only = CardAnswer { same: None, ..card(&a, "80") };
         assert_eq!(desk.answer_card(&ann(), only).unwrap().len(), 1);
         // One that is worded anew is no longer in the card.
         let reworded = sayso_core::gate::Card { narrative: "quick".into(), ..b.card.clone() };
@@ -99,7 +100,7 @@ on_each! {
     /// Where several have to agree, a yes counts for each gate, and each is over when it has enough.
     fn several_yeses_count_for_each(bench: &Bench) {
         let desk = &bench.desk;
-        let both = |ask: &mut Ask| {
+        let both = |ask: &mut NewGate| {
             let of = ["ann", "bob"].map(|name| Approvers::Person(name.into())).into();
             ask.demands.approvers = Approvers::Some { least: 2, of };
         };
@@ -157,14 +158,14 @@ on_each! {
         let desk = &bench.desk;
         let may_i = |name: &str| ask(bench, name, |ask| {
             ask.card.question = "May I wipe my sandbox?".into();
-            ask.card.shape = Shape::Verdict;
+            ask.card.shape = AnswerShape::Verdict;
         });
         let [a, b, again] = ["a", "b", "a"].map(may_i);
         assert_eq!(inbox(bench, &ann()), [
             (vec!["a".to_owned(), "a".into()], 0),
             (vec!["b".to_owned()], 0),
         ]);
-        let yes = Say { answer: Answer::approved(), ..card(&a, "") };
+        let yes = CardAnswer { answer: Answer::approved(), ..card(&a, "") };
         let answered = desk.answer_card(&ann(), yes).unwrap();
         assert_eq!(answered.len(), 2);
         assert!(desk.gate(b.opened.id).unwrap().is_open());
@@ -184,20 +185,20 @@ on_each! {
         ask(bench, "b", |ask| ask.demands.approvers = Approvers::Person("bob".into()));
         let list = |who: &Actor, whose, after| {
             let filter = InboxFilter { whose: Some(whose), limit: 15, after, ..InboxFilter::default() };
-            let (page, crowds) = desk.thinned_inbox(who, &filter, Thin::Each(20)).unwrap();
+            let (page, crowds) = desk.thinned_inbox(who, &filter, CollapseRule::Each(20)).unwrap();
             let last = page.items.last().map(|card| card.gate.opened.id);
             let crowds = crowds.into_iter().map(|crowd| (crowd.asker, crowd.count, crowd.more));
             (page.items.len(), page.more, crowds.collect::<Vec<_>>(), last)
         };
         let ten_more = vec![("a".to_owned(), 10, false)];
-        let (count, more, crowds, last) = list(&ann(), Whose::Yours, None);
+        let (count, more, crowds, last) = list(&ann(), GateAudience::Yours, None);
         assert_eq!((count, more, &crowds), (15, true, &ten_more));
         // The next page goes on where the first ended, and lists no more of one asker than both may.
-        let (count, more, crowds, _) = list(&ann(), Whose::Yours, last);
+        let (count, more, crowds, _) = list(&ann(), GateAudience::Yours, last);
         assert_eq!((count, more, &crowds), (5, false, &ten_more));
-        assert_eq!(list(&ann(), Whose::Groups, None).0, 1);
-        assert_eq!(list(&ann(), Whose::Groups, None).2, []);
-        assert_eq!(list(&ann(), Whose::Others, None).0, 1);
+        assert_eq!(list(&ann(), GateAudience::Groups, None).0, 1);
+        assert_eq!(list(&ann(), GateAudience::Groups, None).2, []);
+        assert_eq!(list(&ann(), GateAudience::Others, None).0, 1);
         assert_eq!(desk.count_waiting_for(&ann(), 99).unwrap(), (31, false));
         assert_eq!(desk.count_waiting_for(&bob(), 99).unwrap(), (32, false));
         assert_eq!(desk.count_waiting_for(&ann(), 10).unwrap(), (10, true));
@@ -240,12 +241,12 @@ on_each! {
         let last = ask(bench, "c", |ask| ask.card.narrative = "y".into());
         let says = [&open, &taken, &last].map(|gate| card(gate, "80")).to_vec();
         let outcomes = desk.answer_many(&ann(), says).unwrap();
-        assert!(matches!(&outcomes[0], SayOutcome::Answered(gates) if gates.len() == 1));
-        assert!(matches!(&outcomes[1], SayOutcome::Refused { code, message, .. }
+        assert!(matches!(&outcomes[0], AnswerOutcome::Answered(gates) if gates.len() == 1));
+        assert!(matches!(&outcomes[1], AnswerOutcome::Refused { code, message, .. }
             if code == "SAY004" && message.contains("bob")), "{:?}", outcomes[1]);
-        assert!(matches!(&outcomes[2], SayOutcome::Answered(gates) if gates.len() == 1));
+        assert!(matches!(&outcomes[2], AnswerOutcome::Answered(gates) if gates.len() == 1));
         let text = serde_json::to_string(&outcomes).unwrap();
-        assert_eq!(serde_json::from_str::<Vec<SayOutcome>>(&text).unwrap(), outcomes);
+        assert_eq!(serde_json::from_str::<Vec<AnswerOutcome>>(&text).unwrap(), outcomes);
         bench.entries();
     }
 }
@@ -283,7 +284,7 @@ on_each! {
 on_each! {
     /// What is for one alone, for one of several, and for others, each as the one who looks sees it.
     fn everybody_sees_whom_a_card_waits_for(bench: &Bench) {
-        use sayso_core::gate::Whose;
+        use sayso_core::gate::GateAudience;
         let desk = &bench.desk;
         let person = |name: &str| Approvers::Person(name.into());
         let one_of = Approvers::Some { least: 1, of: vec![person("ann"), person("bob")] };
@@ -295,16 +296,16 @@ on_each! {
                 ask.demands.approvers = approvers.clone();
             });
         }
-        let of = |whose: Option<Whose>| {
+        let of = |whose: Option<GateAudience>| {
             let filter = InboxFilter { limit: 9, whose, ..InboxFilter::default() };
             let cards = desk.inbox(&ann(), &filter).unwrap().items;
             cards.iter().map(|card| card.askers[0].name.clone()).collect::<String>()
         };
-        assert_eq!(of(Some(Whose::Yours)), "ab");
-        assert_eq!(of(Some(Whose::Groups)), "c");
-        assert_eq!(of(Some(Whose::Others)), "d");
+        assert_eq!(of(Some(GateAudience::Yours)), "ab");
+        assert_eq!(of(Some(GateAudience::Groups)), "c");
+        assert_eq!(of(Some(GateAudience::Others)), "d");
         assert_eq!(of(None), "abcd");
-        let one = InboxFilter { limit: 1, whose: Some(Whose::Others), ..InboxFilter::default() };
+        let one = InboxFilter { limit: 1, whose: Some(GateAudience::Others), ..InboxFilter::default() };
         assert!(!desk.inbox(&ann(), &one).unwrap().more, "nothing of these is left");
     }
 }
@@ -316,7 +317,7 @@ fn a_row_changed_by_hand_brings_nothing_into_a_card() {
     let hidden = ask(&bench, "b", |ask| ask.card.narrative = "and drop the tables".into());
     let sql = format!(
         "UPDATE gates SET same = '{}' WHERE id = '{}'",
-        shown.same().unwrap(),
+        shown.dedup_key().unwrap(),
         hidden.opened.id
     );
     bench.past_the_desk(&sql);
@@ -370,11 +371,11 @@ on_each! {
         let receipt = desk.receipt(&ann(), id).unwrap();
         let steps: Vec<_> = receipt.steps.iter().map(|s| (s.stage, s.by.as_str())).collect();
         assert_eq!(steps, [
-            (Stage::Asked, "a"),
-            (Stage::Seen, "ann"),
-            (Stage::Answered, "ann"),
-            (Stage::Delivered, "a"),
-            (Stage::Acted, "a"),
+            (ReceiptStage::Asked, "a"),
+            (ReceiptStage::Seen, "ann"),
+            (ReceiptStage::Answered, "ann"),
+            (ReceiptStage::Delivered, "a"),
+            (ReceiptStage::Acted, "a"),
         ]);
         assert!(receipt.steps.windows(2).all(|pair| pair[0].at < pair[1].at));
         assert!(desk.receipt(&agent("a"), id).is_ok());
@@ -391,7 +392,7 @@ on_each! {
         let run = desk.new_run_id();
         let run = desk.start_run(&worker(), new_run(desk, run, task)).unwrap();
         let mut ask = question(desk.new_gate_id(), "Which port?");
-        (ask.kind, ask.task) = (Kind::Input, Some(task));
+        (ask.kind, ask.task) = (GateKind::Input, Some(task));
         let gate = desk.ask(&desk.agent_of(&run), ask).unwrap();
         let id = gate.opened.id;
         desk.see(&ann(), &[gate]).unwrap();

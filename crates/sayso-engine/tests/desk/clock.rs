@@ -2,9 +2,9 @@
 //! (R12).
 
 use crate::bench::{Bench, NOON, SECOND, ann, bob, coder, fails, on_each, question, say};
-use sayso_core::gate::Ending;
-use sayso_core::{Answer, Code, Content, Kind};
-use sayso_engine::Ask;
+use sayso_core::gate::GateEnding;
+use sayso_core::{Answer, AnswerContent, Code, GateKind};
+use sayso_engine::NewGate;
 
 const YEAR: i64 = 365 * 86_400 * SECOND;
 
@@ -72,7 +72,7 @@ on_each! {
         // What has expired stays so, however far the clock is set back.
         bench.clock.set(NOON);
         fails(say(desk, &bob(), noted, "Yes"), Code::NotWaiting);
-        assert!(matches!(desk.gate(noted).unwrap().ending, Some(Ending::Expired { .. })));
+        assert!(matches!(desk.gate(noted).unwrap().ending, Some(GateEnding::Expired { .. })));
         bench.entries();
     }
 }
@@ -120,17 +120,17 @@ on_each! {
         desk.note(&ann(), task, "An old thought, by a clock that went ahead", false).unwrap();
         bench.clock.jump(-3_600 * SECOND);
         let ask = question(desk.new_gate_id(), "How?");
-        let gate = desk.ask(&coder(), Ask { kind: Kind::Input, task: Some(task), ..ask }).unwrap();
+        let gate = desk.ask(&coder(), NewGate { kind: GateKind::Input, task: Some(task), ..ask }).unwrap();
         bench.clock.jump(-3_600 * SECOND);
         desk.note(&ann(), task, "Use tokens", false).unwrap();
         desk.note(&coder(), task, "An agent's own words", false).unwrap();
         let id = gate.opened.id;
         let answered = desk.answer(&ann(), id, Answer::approved(), gate.digest.as_str()).unwrap();
         let (answer, _) = answered.answer().unwrap();
-        assert_eq!(answer.content, Content::Text("Use tokens".into()));
+        assert_eq!(answer.content, AnswerContent::Text("Use tokens".into()));
         // The words of that answer are a note now, and not the answer to the next question.
         let ask = question(desk.new_gate_id(), "And then?");
-        let next = desk.ask(&coder(), Ask { kind: Kind::Input, task: Some(task), ..ask }).unwrap();
+        let next = desk.ask(&coder(), NewGate { kind: GateKind::Input, task: Some(task), ..ask }).unwrap();
         let bare = desk.answer(&ann(), next.opened.id, Answer::approved(), next.digest.as_str());
         fails(bare, Code::EmptyAnswer);
         bench.entries();
@@ -172,8 +172,8 @@ fn an_answer_and_the_end_race() {
     let (mut answered, mut expired) = (0, 0);
     for gate in &gates {
         match desk.tick(gate.opened.id).unwrap().ending {
-            Some(Ending::Answered { .. }) => answered += 1,
-            Some(Ending::Expired { .. }) => expired += 1,
+            Some(GateEnding::Answered { .. }) => answered += 1,
+            Some(GateEnding::Expired { .. }) => expired += 1,
             other => panic!("{other:?}"),
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::bench::{Bench, ann, bob, coder, fails, new_run, new_task, question, say, worker};
 use sayso_core::{Code, GateId, MessageId, Role, RunId, TaskId, Timestamp};
-use sayso_engine::{Ask, Desk, NewRun, NewToken, Result, World};
+use sayso_engine::{Desk, NewGate, NewRun, NewToken, Result, RuntimeEnv};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -41,7 +41,7 @@ impl Steps {
         match step {
             "create" => drop(desk.create_task(&ann(), new_task(self.task, "Ship"))?),
             "ask" => {
-                let ask = Ask { task: Some(self.task), ..question(self.gate, "Ship?") };
+                let ask = NewGate { task: Some(self.task), ..question(self.gate, "Ship?") };
                 desk.ask(&coder(), ask)?;
             }
             "see" => desk.see(&ann(), &[desk.gate(self.gate)?])?,
@@ -175,7 +175,7 @@ fn a_panic_in_a_write_leaves_nothing() {
     for bench in [Bench::memory(), Bench::sqlite()] {
         let is_broken = Arc::new(AtomicBool::new(false));
         let (clock, broken) = (bench.clock.world(), is_broken.clone());
-        let world = World::new(
+        let world = RuntimeEnv::new(
             move || {
                 assert!(!broken.load(Relaxed), "a bug, on purpose");
                 clock.now()
@@ -184,10 +184,12 @@ fn a_panic_in_a_write_leaves_nothing() {
         );
         let (desk, is_new) = match &bench.file {
             Some(file) => {
-                let place = sayso_engine::Place::Sqlite(file.clone());
+                let place = sayso_engine::StoreLocation::Sqlite(file.clone());
                 (Desk::open_shared(place, "test", world).unwrap(), false)
             }
-            None => Desk::create(sayso_engine::Place::Memory, "test", &ann(), world).unwrap(),
+            None => {
+                Desk::create(sayso_engine::StoreLocation::Memory, "test", &ann(), world).unwrap()
+            }
         };
         assert_eq!(is_new, bench.file.is_none());
         let id = desk.new_gate_id();

@@ -1,9 +1,9 @@
 //! Gates at the desk: who asked, who was refused, and where an answer is on its way.
 
 use crate::bench::{Bench, ann, bob, coder, fails, on_each, question, say, worker};
-use sayso_core::audit::Outcome;
-use sayso_core::{Actor, Code, Door, Role};
-use sayso_engine::{GateFilter, Waited};
+use sayso_core::audit::AuditOutcome;
+use sayso_core::{Actor, Code, EntryPoint, Role};
+use sayso_engine::{GateFilter, WaitOutcome};
 use std::time::{Duration, Instant};
 
 on_each! {
@@ -16,7 +16,7 @@ on_each! {
         fails(bench.desk.audit_entries(&coder(), 1), Code::NotAllowed);
         assert_eq!(bench.entries(), before + 4, "three refusals and a task");
         let entries = bench.desk.audit_entries(&ann(), 4).unwrap();
-        let refused: Vec<_> = entries.iter().filter(|e| e.outcome == Outcome::Refused).collect();
+        let refused: Vec<_> = entries.iter().filter(|e| e.outcome == AuditOutcome::Refused).collect();
         assert_eq!(refused.len(), 3);
         for entry in refused {
             assert_eq!((entry.action.as_str(), entry.actor.as_str()), ("refused", "coder"));
@@ -87,13 +87,13 @@ on_each! {
     /// Who asked, who launched them and through which door comes from the credential.
     fn a_gate_knows_where_it_comes_from(bench: &Bench) {
         let run = bench.desk.new_run_id();
-        let actor = Actor { run: Some(run), door: Door::Mcp, ..coder() };
+        let actor = Actor { run: Some(run), door: EntryPoint::Mcp, ..coder() };
         let id = bench.desk.new_gate_id();
         bench.desk.ask(&actor, question(id, "Ship?")).unwrap();
         let lineage = bench.desk.gate(id).unwrap().opened.lineage;
         assert_eq!((lineage.asker.as_str(), lineage.role), ("coder", Role::Agent));
         assert_eq!((lineage.run, lineage.launcher.as_deref()), (Some(run), Some("ann")));
-        assert_eq!(lineage.door, Door::Mcp);
+        assert_eq!(lineage.door, EntryPoint::Mcp);
         // Another run of the same agent is another asker.
         let other = Actor { run: Some(bench.desk.new_run_id()), ..actor.clone() };
         fails(bench.desk.withdraw(&other, id, "not mine"), Code::NotFound);
@@ -108,7 +108,7 @@ on_each! {
     fn a_waiter_is_woken(bench: &Bench) {
         let gate = bench.ask("Ship?").opened.id;
         let timed_out = bench.desk.wait(gate, Some(Duration::from_millis(30))).unwrap();
-        assert!(matches!(timed_out, Waited::TimedOut(gate) if gate.is_open()));
+        assert!(matches!(timed_out, WaitOutcome::TimedOut(gate) if gate.is_open()));
         let mut late = Duration::ZERO;
         for n in 0..20 {
             let gate = bench.ask(&format!("Question {n}?")).opened.id;
@@ -121,7 +121,7 @@ on_each! {
             say(&bench.desk, &ann(), gate, "Yes").unwrap();
             let answered = Instant::now();
             let (waited, woken) = waiting.join().unwrap();
-            assert!(matches!(waited, Waited::Ended(gate) if gate.answer().is_some()));
+            assert!(matches!(waited, WaitOutcome::Ended(gate) if gate.answer().is_some()));
             late += woken.saturating_duration_since(answered);
         }
         assert!(late < Duration::from_secs(20) / 3, "{late:?} for 20 answers");

@@ -1,14 +1,15 @@
 //! Calls that come in over a line: what each credential is shown, whatever it asks for.
 
 use crate::bench::{Bench, ann, bob, coder, new_task, question, say};
-use sayso_core::gate::{Action, Gate};
-use sayso_core::task::Edit;
+use sayso_core::gate::{Gate, LifecycleAction};
+use sayso_core::task::TaskEdit;
 use sayso_core::{
-    Actor, Answer, Code, Deed, Door, GateId, Kind, MessageId, Role, RunId, TaskId, Timestamp,
+    Actor, Answer, Code, EntryPoint, GateId, GateKind, MessageId, Permission, Role, RunId, TaskId,
+    Timestamp,
 };
 use sayso_engine::{
-    CALLS, Caller, Desk, Error, GateFilter, InboxFilter, LocalDesk, NewToken, Result, Say, Scope,
-    TaskFilter, ToolCall, take_call,
+    ApprovalScope, CALLS, CardAnswer, Desk, Error, GateFilter, InboxFilter, LocalDesk, NewToken,
+    RemoteCaller, Result, TaskFilter, ToolCall, take_call,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -36,7 +37,7 @@ impl Stage {
             say(desk, &ann(), ended.opened.id, &format!("the {MARKER} on the left")).unwrap();
         let task = bench.task("A task everybody sees");
         let hand = format!("Is the {MARKER} wide enough?");
-        desk.hand_over(&coder(), task, Kind::Input, Some(hand)).unwrap();
+        desk.hand_over(&coder(), task, GateKind::Input, Some(hand)).unwrap();
         Self { bench, open, ended, task }
     }
 
@@ -48,14 +49,14 @@ impl Stage {
         self.bench.desk.local().unwrap()
     }
 
-    fn caller(&self, role: Role, name: &str, scopes: Option<BTreeSet<Deed>>) -> Caller {
+    fn caller(&self, role: Role, name: &str, scopes: Option<BTreeSet<Permission>>) -> RemoteCaller {
         let new =
             NewToken { role, name: name.into(), task: None, run: None, expires_at: None, scopes };
         let minted = self.desk().mint(&ann(), new).unwrap();
-        Caller::by(self.local(), &minted.secret, Door::Http, "0").unwrap()
+        RemoteCaller::by(self.local(), &minted.secret, EntryPoint::Http, "0").unwrap()
     }
 
-    fn call(&self, caller: &Caller, call: &str, with: &Value) -> Result<String> {
+    fn call(&self, caller: &RemoteCaller, call: &str, with: &Value) -> Result<String> {
         take_call(self.local(), caller, None, None, call, &with.to_string())
     }
 
@@ -73,8 +74,12 @@ impl Stage {
             paths: vec![],
             root: None,
         };
-        let said =
-            || Say { gate, answer: Answer::text("yes"), digest: digest.to_owned(), same: None };
+        let said = || CardAnswer {
+            gate,
+            answer: Answer::text("yes"),
+            digest: digest.to_owned(),
+            same: None,
+        };
         match call {
             "ask" | "ask_once" => json!([question(gate, "Mine?")]),
             "revise" => json!([gate, question(gate, "Mine?").card]),
@@ -99,12 +104,14 @@ impl Stage {
             "session_has_ended" => json!(["s"]),
             "ask_for_call" => json!([tool, []]),
             "create_task" => json!([new_task(desk.new_task_id(), "Another")]),
-            "edit_task" => json!([task, Edit { title: Some("x".into()), ..Edit::default() }]),
+            "edit_task" => {
+                json!([task, TaskEdit { title: Some("x".into()), ..TaskEdit::default() }])
+            }
             "add_dependency" | "remove_dependency" => json!([task, task]),
             "start_task" | "defer_task" => json!([task, null]),
             "claim_task" | "task" | "history" => json!([task]),
             "note" => json!([task, "hm", false]),
-            "hand_over" => json!([task, Kind::Input, null]),
+            "hand_over" => json!([task, GateKind::Input, null]),
             "close_task" | "delete_task" => json!([task, "done", false]),
             "heard" => json!([desk.news(&coder(), 1).unwrap().pop().unwrap()]),
             "tell" => json!([MessageId::mint(desk.now(), 7), "coder", "psst"]),
@@ -112,8 +119,8 @@ impl Stage {
             "messages" => json!([null, false, null, 100]),
             "set_passphrase" => json!([null, "correct horse battery"]),
             "requests" => json!([Timestamp::from_micros(0), null, 100]),
-            "remember" => json!([gate, Scope::Space, at]),
-            "request_lifecycle" => json!([Action::Spawn, "coder", "why"]),
+            "remember" => json!([gate, ApprovalScope::Space, at]),
+            "request_lifecycle" => json!([LifecycleAction::Spawn, "coder", "why"]),
             "audit_rows" | "audit_listed" => json!([0, 100]),
             "accept_older" => json!([0]),
             "happened" => json!([0, 100]),
@@ -238,7 +245,7 @@ fn changes_are_ones_own() {
 fn a_credential_that_only_asks_reads_nothing_else() {
     let stage = Stage::new();
     for role in [Role::Agent, Role::Service] {
-        let only = stage.caller(role, "job", Some(BTreeSet::from([Deed::Ask])));
+        let only = stage.caller(role, "job", Some(BTreeSet::from([Permission::Ask])));
         for call in
             ["task", "tasks", "history", "runs_of", "live_runs", "settings", "explain", "members"]
         {
@@ -258,7 +265,8 @@ fn a_credential_that_only_asks_reads_nothing_else() {
 #[test]
 fn a_credential_for_figures_sees_no_gate() {
     let stage = Stage::new();
-    let meter = stage.caller(Role::Auditor, "prometheus", Some(BTreeSet::from([Deed::Measure])));
+    let meter =
+        stage.caller(Role::Auditor, "prometheus", Some(BTreeSet::from([Permission::Measure])));
     stage.local().count_waiting(&meter.actor).unwrap();
     for call in ["gate", "inbox", "gates", "tasks", "audit_entries"] {
         let said = said(&stage.call(&meter, call, &stage.with(call)));
@@ -274,12 +282,12 @@ fn an_agent_does_not_change_what_a_person_is_asked_about() {
     let bench = Bench::memory();
     let desk = &bench.desk;
     let edits = [
-        Edit { title: Some("Delete it".into()), ..Edit::default() },
-        Edit { body: Some("All of it.".into()), ..Edit::default() },
-        Edit { add_labels: BTreeSet::from(["safe".to_owned()]), ..Edit::default() },
+        TaskEdit { title: Some("Delete it".into()), ..TaskEdit::default() },
+        TaskEdit { body: Some("All of it.".into()), ..TaskEdit::default() },
+        TaskEdit { add_labels: BTreeSet::from(["safe".to_owned()]), ..TaskEdit::default() },
     ];
     let mut tried = 0;
-    for kind in [Kind::Approval, Kind::Review, Kind::Content, Kind::Input] {
+    for kind in [GateKind::Approval, GateKind::Review, GateKind::Content, GateKind::Input] {
         let task = bench.task("Tidy up");
         let gate = desk.hand_over(&coder(), task, kind, None).unwrap();
         for edit in &edits {

@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, SECOND, ann, coder, on_each, question, say};
 use sayso_core::gate::Card;
-use sayso_core::{Approvers, Occasion, Reach};
-use sayso_engine::{Change, Dispatch, SettingKind};
+use sayso_core::{Approvers, ChannelInfo, NoticeReason};
+use sayso_engine::{ClaimedNotice, SettingChange, SettingKind};
 use std::collections::BTreeSet;
 
 on_each! {
@@ -18,16 +18,16 @@ on_each! {
     /// Asking and changing the question are two things to tell; each is told once on each channel, however
     /// often the command is repeated. That it was answered is told where it is wanted and was heard.
     fn each_event_is_told_once_per_channel(bench: &Bench) {
-        let chat = Reach { settled: true, ..Reach::from("chat") };
+        let chat = ChannelInfo { settled: true, ..ChannelInfo::from("chat") };
         let desk = bench.desk.clone().with_channels(vec!["mail".into(), chat]);
         let id = desk.new_gate_id();
         let mut told = BTreeSet::new();
         let ask = question(id, "Ship?");
         let card = Card { question: "Ship\nall of it?\u{1b}[2J".into(), ..ask.card.clone() };
         for (step, why, ways) in [
-            (0, Occasion::Asked, &["mail", "chat"][..]),
-            (1, Occasion::Changed, &["mail", "chat"]),
-            (2, Occasion::Settled, &["chat"]),
+            (0, NoticeReason::Asked, &["mail", "chat"][..]),
+            (1, NoticeReason::Changed, &["mail", "chat"]),
+            (2, NoticeReason::Settled, &["chat"]),
         ] {
             for _ in 0..3 {
                 match step {
@@ -40,7 +40,7 @@ on_each! {
                 let notices = desk.claim_notices(channel, 10).unwrap();
                 let expected = usize::from(ways.contains(&channel));
                 assert_eq!(notices.len(), expected, "step {step}: {notices:?}");
-                for Dispatch { key, text, .. } in notices {
+                for ClaimedNotice { key, text, .. } in notices {
                     assert_eq!((text.gate, text.occasion), (Some(id), Some(why)));
                     let title = if step == 0 { "Ship?" } else { "Ship ⏎ all of it?␛[2J" };
                     assert_eq!(text.title, title);
@@ -91,7 +91,7 @@ on_each! {
     /// People are told by the channels they want, when they may be disturbed, and once for what came in
     /// the night. Those whose answer does not count are left alone.
     fn people_are_told_as_they_wish(bench: &Bench) {
-        let person = |name: &str, body: &str| Change {
+        let person = |name: &str, body: &str| SettingChange {
             kind: SettingKind::Person,
             name: name.into(),
             body: Some(body.into()),
@@ -130,14 +130,14 @@ on_each! {
             who
         };
         let bob = |why| vec![("bob".to_owned(), why)];
-        assert_eq!(claim("phone"), bob(Occasion::Asked));
-        assert_eq!(claim("mail"), bob(Occasion::Asked));
-        assert_eq!(claim("room"), [(String::new(), Occasion::Asked)]);
+        assert_eq!(claim("phone"), bob(NoticeReason::Asked));
+        assert_eq!(claim("mail"), bob(NoticeReason::Asked));
+        assert_eq!(claim("room"), [(String::new(), NoticeReason::Asked)]);
         bench.clock.jump(2 * SECOND);
         desk.fire_due().unwrap();
-        assert_eq!(claim("phone"), bob(Occasion::Reminded));
+        assert_eq!(claim("phone"), bob(NoticeReason::Reminded));
         bench.clock.jump(3 * 3_600 * SECOND);
-        assert_eq!(claim("phone"), [("ann".to_owned(), Occasion::Reminded)]);
+        assert_eq!(claim("phone"), [("ann".to_owned(), NoticeReason::Reminded)]);
     }
 }
 

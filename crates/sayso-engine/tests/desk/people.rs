@@ -1,9 +1,11 @@
 //! People: whom a question is for, who makes whom a credential, and what it takes to be gone.
 
 use crate::bench::{Bench, ann, bob, coder, fails, question};
-use sayso_core::gate::Trouble;
-use sayso_core::{Actor, Approvers, Code, Door, Level, Proof, Refusal, Role};
-use sayso_engine::{Change, Desk, LoginFor, Minted, NewToken, Result, SettingKind};
+use sayso_core::gate::AlertKind;
+use sayso_core::{
+    Actor, Approvers, AssuranceLevel, Code, EntryPoint, IdentityProof, Refusal, Role,
+};
+use sayso_engine::{Desk, IssuedToken, LoginClient, NewToken, Result, SettingChange, SettingKind};
 
 const PASSPHRASE: &str = "correct horse battery";
 
@@ -12,24 +14,25 @@ fn person(name: &str) -> Approvers {
 }
 
 /// Lets somebody in, as they would be.
-fn join(desk: &Desk, name: &str, is_admin: bool) -> Minted {
+fn join(desk: &Desk, name: &str, is_admin: bool) -> IssuedToken {
     let code = desk.invite(&ann(), name, is_admin).unwrap().code;
-    desk.local().unwrap().join(&code, name, PASSPHRASE, LoginFor::Program).unwrap()
+    desk.local().unwrap().join(&code, name, PASSPHRASE, LoginClient::Program).unwrap()
 }
 
-fn mint(desk: &Desk, by: &Actor, role: Role, name: &str) -> Result<Minted> {
+fn mint(desk: &Desk, by: &Actor, role: Role, name: &str) -> Result<IssuedToken> {
     let (task, run, expires_at, scopes) = (None, None, None, None);
     desk.mint(by, NewToken { role, name: name.into(), task, run, expires_at, scopes })
 }
 
 /// Who comes with a secret.
 fn who(desk: &Desk, secret: &str) -> Result<Actor> {
-    desk.authenticate(secret, Door::Http)
+    desk.authenticate(secret, EntryPoint::Http)
 }
 
 fn group(desk: &Desk, name: &str, people: &[&str]) {
     let body = Some(serde_json::to_string(people).unwrap());
-    desk.set(&ann(), vec![Change { kind: SettingKind::Group, name: name.into(), body }]).unwrap();
+    desk.set(&ann(), vec![SettingChange { kind: SettingKind::Group, name: name.into(), body }])
+        .unwrap();
 }
 
 fn ask(desk: &Desk, approvers: Approvers) -> Result<sayso_core::gate::Gate> {
@@ -109,7 +112,7 @@ fn who_is_sent_away_is_out() {
     for name in ["ann", "bob", "cleo"] {
         join(desk, name, name != "cleo");
     }
-    let bob_here = Actor { proof: Proof::Tty, ..bob() };
+    let bob_here = Actor { proof: IdentityProof::Tty, ..bob() };
     let login = join(desk, "bob", true);
     let root = mint(desk, &bob_here, Role::Admin, "root").unwrap();
     let ci = mint(desk, &bob_here, Role::Agent, "ci").unwrap();
@@ -130,14 +133,14 @@ fn who_is_sent_away_is_out() {
     }
     who(desk, &anns.secret).unwrap();
     let join_by = |code: &str, name: &str| {
-        desk.local().unwrap().join(code, name, PASSPHRASE, LoginFor::Program).map(drop)
+        desk.local().unwrap().join(code, name, PASSPHRASE, LoginClient::Program).map(drop)
     };
     fails(join_by(&code, "mallory"), Code::BadCode);
     fails(mint(desk, &ann(), Role::Human, "bob"), Code::WrongState);
     fails(ask(desk, person("bob")), Code::BadValue);
     let alerts = desk.alerts(&ann(), 10).unwrap();
     let hang: Vec<_> = alerts.iter().map(|alert| (alert.trouble, alert.gate.as_str())).collect();
-    assert_eq!(hang, [(Trouble::Unanswerable, alone.handle())]);
+    assert_eq!(hang, [(AlertKind::Unanswerable, alone.handle())]);
     assert_ne!(shared.handle(), alone.handle());
 
     join(desk, "bob", false);
@@ -159,8 +162,8 @@ fn a_person_by_a_token_alone() {
     fails(who(desk, &zed.secret), Code::BadToken);
     assert_eq!(desk.people_by_token().unwrap(), []);
     fails(desk.dismiss_person(&ann(), "nobody"), Code::NotFound);
-    let level = Level::S0;
-    let root = Actor::new(Role::Admin, "root", Proof::Token, level, Door::Http);
+    let level = AssuranceLevel::S0;
+    let root = Actor::new(Role::Admin, "root", IdentityProof::Token, level, EntryPoint::Http);
     fails(desk.dismiss_person(&root, "ann"), Code::WrongState);
 }
 
@@ -182,9 +185,9 @@ fn wrong_passphrases_lock_out_the_place_they_come_from() {
     let desk = bench.desk.local().unwrap();
     join(&bench.desk, "ann", true);
     let log_in = |passphrase: &str, from: &str| {
-        desk.log_in("ann", passphrase, from, LoginFor::Program).map(|_| ())
+        desk.log_in("ann", passphrase, from, LoginClient::Program).map(|_| ())
     };
-    let at_a_terminal = Actor { proof: Proof::Tty, ..ann() };
+    let at_a_terminal = Actor { proof: IdentityProof::Tty, ..ann() };
     let unlock =
         |passphrase: &str, place: &str| desk.unlock(&at_a_terminal, passphrase, place).map(|_| ());
     for guess in 0..5 {
@@ -227,7 +230,7 @@ fn very_many_credentials_hide_nobody() {
     let cleo = join(desk, "cleo", false);
     let dora = join(desk, "dora", false);
     let spec = Some(r#"{"program": "bot"}"#.to_owned());
-    let spec = Change { kind: SettingKind::Agent, name: "bot".into(), body: spec };
+    let spec = SettingChange { kind: SettingKind::Agent, name: "bot".into(), body: spec };
     desk.set(&ann(), vec![spec]).unwrap();
     let bot = mint(desk, &ann(), Role::Agent, "bot").unwrap();
     let ours = mint(desk, &Actor { name: "dora".into(), ..ann() }, Role::Operator, "ops").unwrap();
@@ -260,7 +263,7 @@ fn made_up_names_leave_nothing_behind() {
     let before = bench.entries();
     let long = "x".repeat(60_000);
     let log_in = |name: &str, from: &str| {
-        desk.log_in(name, "wrong horse", from, LoginFor::Program).map(drop)
+        desk.log_in(name, "wrong horse", from, LoginClient::Program).map(drop)
     };
     fails(log_in(&long, "10.0.0.9"), Code::Passphrase);
     fails(log_in("a b", "10.0.0.9"), Code::Passphrase);
@@ -269,7 +272,7 @@ fn made_up_names_leave_nothing_behind() {
     assert!(guesses[..100].iter().all(|code| *code == Code::Passphrase), "{guesses:?}");
     assert!(guesses[100..].iter().all(|code| *code == Code::TooManyGuesses), "{guesses:?}");
     let join =
-        |name: &str, code: &str| desk.join(code, name, PASSPHRASE, LoginFor::Program).map(drop);
+        |name: &str, code: &str| desk.join(code, name, PASSPHRASE, LoginClient::Program).map(drop);
     for name in [long.as_str(), "made-up", "ann"] {
         fails(join(name, "AAAA-BBBB-CCCC-DDDD"), Code::BadCode);
     }
@@ -279,7 +282,7 @@ fn made_up_names_leave_nothing_behind() {
     // A wrong one for somebody who is here is written down, in short.
     fails(log_in("ann", "10.0.0.8"), Code::Passphrase);
     assert_eq!(bench.entries(), before + 2);
-    desk.log_in("ann", PASSPHRASE, "10.0.0.1", LoginFor::Program).unwrap();
+    desk.log_in("ann", PASSPHRASE, "10.0.0.1", LoginClient::Program).unwrap();
     let stranger = Actor { name: long.clone(), ..ann() };
     desk.note_refusal(&stranger, &Refusal::new(Code::NotAllowed, long));
     let entry = &desk.audit_entries(&ann(), 1).unwrap()[0].entry;
@@ -291,14 +294,14 @@ fn made_up_names_leave_nothing_behind() {
 fn unanswered_touches_make_room_for_the_next() {
     let bench = Bench::memory();
     let desk = bench.desk.local().unwrap();
-    let first = desk.ask_for_entry("10.0.0.9", "first".into()).unwrap();
-    let other = desk.ask_for_entry("10.0.0.1", "other".into()).unwrap();
+    let first = desk.issue_login_challenge("10.0.0.9", "first".into()).unwrap();
+    let other = desk.issue_login_challenge("10.0.0.1", "other".into()).unwrap();
     let mut last = None;
     for number in 0..1_100 {
-        last = Some(desk.ask_for_entry("10.0.0.9", number.to_string()).unwrap());
+        last = Some(desk.issue_login_challenge("10.0.0.9", number.to_string()).unwrap());
     }
-    fails(desk.take_entry(&first.id), Code::NoTouch);
-    assert_eq!(desk.take_entry(&other.id).unwrap(), "other");
-    assert_eq!(desk.take_entry(&last.unwrap().id).unwrap(), "1099");
-    fails(desk.take_entry(&other.id), Code::NoTouch);
+    fails(desk.redeem_login_challenge(&first.id), Code::NoTouch);
+    assert_eq!(desk.redeem_login_challenge(&other.id).unwrap(), "other");
+    assert_eq!(desk.redeem_login_challenge(&last.unwrap().id).unwrap(), "1099");
+    fails(desk.redeem_login_challenge(&other.id), Code::NoTouch);
 }

@@ -3,10 +3,10 @@
 use crate::bench::{
     Bench, SECOND, SECRET, ann, coder, fails, new_run, on_each, question, say, worker,
 };
-use sayso_core::run::{How, Spent, State};
-use sayso_core::task::Status;
-use sayso_core::{Actor, Code, Door, Role, RunId, TaskId};
-use sayso_engine::{Ask, NewRun, NewToken, Settlement};
+use sayso_core::run::{RunEndKind, RunState, RunUsage};
+use sayso_core::task::TaskStatus;
+use sayso_core::{Actor, Code, EntryPoint, Role, RunId, TaskId};
+use sayso_engine::{NewGate, NewRun, NewToken, RunSettlement};
 
 fn start(bench: &Bench, task: TaskId, id: RunId) -> sayso_engine::Result<sayso_core::run::Run> {
     bench.desk.start_run(&worker(), new_run(&bench.desk, id, task))
@@ -17,22 +17,22 @@ on_each! {
         let (task, desk) = (bench.task("Ship"), &bench.desk);
         let first = desk.new_run_id();
         let run = start(bench, task, first).unwrap();
-        assert_eq!((run.started.fence, &run.state), (1, &State::Running));
+        assert_eq!((run.started.fence, &run.state), (1, &RunState::Running));
         assert_eq!(run.started.launcher, "worker");
-        assert_eq!(desk.task(task).unwrap().task.status, Status::InProgress);
+        assert_eq!(desk.task(task).unwrap().task.status, TaskStatus::InProgress);
         fails(start(bench, task, desk.new_run_id()), Code::WrongState);
         let again = NewRun { lease_until: run.lease_until, ..new_run(desk, first, task) };
         let before = bench.entries();
         assert_eq!(desk.start_run(&worker(), again).unwrap(), run, "the same start again");
         assert_eq!(bench.entries(), before);
-        desk.end_run(&worker(), first, 1, How::Failed, "out of tokens").unwrap();
+        desk.end_run(&worker(), first, 1, RunEndKind::Failed, "out of tokens").unwrap();
         desk.reopen_task(&ann(), task, "try again").unwrap();
         let second = desk.new_run_id();
         assert_eq!(start(bench, task, second).unwrap().started.fence, 2);
         // The number of the first run is worth nothing any more.
         let until = bench.clock.at().plus_micros(60 * SECOND);
         fails(desk.renew_run(&worker(), second, 1, until), Code::Fenced);
-        fails(desk.end_run(&worker(), second, 1, How::Completed, ""), Code::Fenced);
+        fails(desk.end_run(&worker(), second, 1, RunEndKind::Completed, ""), Code::Fenced);
         desk.renew_run(&worker(), second, 2, until).unwrap();
         bench.entries();
     }
@@ -70,20 +70,20 @@ on_each! {
         };
         let other = desk.mint(&ann(), other).unwrap().secret;
         let secret = &format!("{SECRET}{id}");
-        let actor = desk.authenticate(secret, Door::Mcp).unwrap();
+        let actor = desk.authenticate(secret, EntryPoint::Mcp).unwrap();
         assert_eq!((actor.run, actor.task), (Some(id), Some(task)));
         assert_eq!(actor.launcher.as_deref(), Some("worker"));
-        let ask = Ask { task: Some(task), ..question(desk.new_gate_id(), "Ship?") };
+        let ask = NewGate { task: Some(task), ..question(desk.new_gate_id(), "Ship?") };
         desk.ask(&actor, ask).unwrap();
         let elsewhere = Actor { run: Some(desk.new_run_id()), ..coder() };
-        fails(desk.end_run(&elsewhere, id, 1, How::Stopped, ""), Code::NotAllowed);
-        desk.end_run(&worker(), id, 1, How::Completed, "done").unwrap();
-        fails(desk.authenticate(secret, Door::Mcp), Code::BadToken);
-        desk.authenticate(&other, Door::Mcp).unwrap();
+        fails(desk.end_run(&elsewhere, id, 1, RunEndKind::Stopped, ""), Code::NotAllowed);
+        desk.end_run(&worker(), id, 1, RunEndKind::Completed, "done").unwrap();
+        fails(desk.authenticate(secret, EntryPoint::Mcp), Code::BadToken);
+        desk.authenticate(&other, EntryPoint::Mcp).unwrap();
         let before = bench.entries();
-        desk.end_run(&worker(), id, 1, How::Completed, "done").unwrap();
+        desk.end_run(&worker(), id, 1, RunEndKind::Completed, "done").unwrap();
         assert_eq!(bench.entries(), before, "ended once");
-        fails(desk.end_run(&worker(), id, 1, How::Failed, ""), Code::WrongState);
+        fails(desk.end_run(&worker(), id, 1, RunEndKind::Failed, ""), Code::WrongState);
     }
 }
 
@@ -93,30 +93,30 @@ on_each! {
     fn a_run_is_settled_once_with_its_task(bench: &Bench) {
         let desk = &bench.desk;
         let later = bench.clock.at().plus_micros(60 * SECOND);
-        let ask = |task| Ask { task: Some(task), ..question(desk.new_gate_id(), "Which colour?") };
-        let again = Settlement::Again { how: How::Unclear, why: "nothing was said".into() };
+        let ask = |task| NewGate { task: Some(task), ..question(desk.new_gate_id(), "Which colour?") };
+        let again = RunSettlement::Again { how: RunEndKind::Unclear, why: "nothing was said".into() };
         let cases = [
-            (Settlement::Completed { summary: "did it".into(), facts: vec![] }, "closed", How::Completed),
-            (Settlement::Failed { reason: "no compiler".into() }, "failed", How::Failed),
-            (Settlement::Blocked { why: "no disk".into() }, "blocked", How::Failed),
-            (again.clone(), "open", How::Unclear),
-            (Settlement::Later { how: How::Limited, why: "limit".into(), until: later }, "deferred", How::Limited),
-            (Settlement::Asked(vec![]), "awaiting_input", How::Asked),
+            (RunSettlement::Completed { summary: "did it".into(), facts: vec![] }, "closed", RunEndKind::Completed),
+            (RunSettlement::Failed { reason: "no compiler".into() }, "failed", RunEndKind::Failed),
+            (RunSettlement::Blocked { why: "no disk".into() }, "blocked", RunEndKind::Failed),
+            (again.clone(), "open", RunEndKind::Unclear),
+            (RunSettlement::Later { how: RunEndKind::Limited, why: "limit".into(), until: later }, "deferred", RunEndKind::Limited),
+            (RunSettlement::Asked(vec![]), "awaiting_input", RunEndKind::Asked),
         ];
         for (settlement, state, how) in cases {
             let (task, id) = (bench.task("Ship"), desk.new_run_id());
             let run = start(bench, task, id).unwrap();
             let settlement = match settlement {
-                Settlement::Asked(_) => Settlement::Asked(vec![ask(task)]),
+                RunSettlement::Asked(_) => RunSettlement::Asked(vec![ask(task)]),
                 other => other,
             };
-            let spent = Spent { cost_micros: 5, ..Spent::default() };
+            let spent = RunUsage { cost_micros: 5, ..RunUsage::default() };
             desk.settle_run(&desk.agent_of(&run), &run, spent, settlement).unwrap();
             let row = desk.task(task).unwrap();
             assert_eq!((row.task.shown_state(false), row.task.run), (state, None));
             let ended = desk.run(id).unwrap();
-            assert!(matches!(&ended.state, State::Ended { how: h, spent: s, .. } if *h == how && *s == spent));
-            let late = Settlement::Again { how: How::Stopped, why: "late".into() };
+            assert!(matches!(&ended.state, RunState::Ended { how: h, spent: s, .. } if *h == how && *s == spent));
+            let late = RunSettlement::Again { how: RunEndKind::Stopped, why: "late".into() };
             fails(desk.settle_run(&desk.agent_of(&run), &run, spent, late), Code::WrongState);
             assert_eq!(desk.task(task).unwrap().task, row.task, "what came late changed nothing");
             bench.entries();
@@ -132,18 +132,18 @@ on_each! {
         let run = start(bench, task, id).unwrap();
         assert_eq!(desk.lose_run(&worker(), id, false).unwrap(), None, "it is alive");
         let lost = desk.lose_run(&worker(), id, true).unwrap().unwrap();
-        assert!(matches!(&lost.state, State::Ended { how: How::Lost, .. }));
-        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        assert!(matches!(&lost.state, RunState::Ended { how: RunEndKind::Lost, .. }));
+        assert_eq!(desk.task(task).unwrap().task.status, TaskStatus::Open);
         assert_eq!(desk.lose_run(&worker(), id, true).unwrap(), None, "it is over");
-        let late = Settlement::Completed { summary: "I was only asleep".into(), facts: vec![] };
-        fails(desk.settle_run(&desk.agent_of(&run), &run, Spent::default(), late), Code::WrongState);
-        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        let late = RunSettlement::Completed { summary: "I was only asleep".into(), facts: vec![] };
+        fails(desk.settle_run(&desk.agent_of(&run), &run, RunUsage::default(), late), Code::WrongState);
+        assert_eq!(desk.task(task).unwrap().task.status, TaskStatus::Open);
         let second = start(bench, task, desk.new_run_id()).unwrap();
         assert_eq!(second.started.fence, 2);
         bench.clock.jump(61 * SECOND);
         let lost = desk.lose_run(&worker(), second.started.id, false).unwrap();
         assert!(lost.is_some(), "its lease ran out");
-        assert_eq!(desk.task(task).unwrap().task.status, Status::Open);
+        assert_eq!(desk.task(task).unwrap().task.status, TaskStatus::Open);
         bench.entries();
     }
 }
@@ -179,16 +179,16 @@ on_each! {
         let (task, id) = (bench.task("Ship"), desk.new_run_id());
         let run = start(bench, task, id).unwrap();
         let agent = desk.agent_of(&run);
-        let gate = desk.ask(&agent, Ask { task: Some(task), ..question(desk.new_gate_id(), "Now?") }).unwrap();
+        let gate = desk.ask(&agent, NewGate { task: Some(task), ..question(desk.new_gate_id(), "Now?") }).unwrap();
         fails(start(bench, task, desk.new_run_id()), Code::WrongState);
         say(desk, &ann(), gate.opened.id, "Yes").unwrap();
         fails(start(bench, task, desk.new_run_id()), Code::WrongState);
         // Saying complete with a question open does not outrank the question.
-        let open = desk.ask(&agent, Ask { task: Some(task), ..question(desk.new_gate_id(), "And now?") }).unwrap();
-        let done = Settlement::Completed { summary: String::new(), facts: vec![] };
-        let now = desk.settle_run(&agent, &run, Spent::default(), done).unwrap();
+        let open = desk.ask(&agent, NewGate { task: Some(task), ..question(desk.new_gate_id(), "And now?") }).unwrap();
+        let done = RunSettlement::Completed { summary: String::new(), facts: vec![] };
+        let now = desk.settle_run(&agent, &run, RunUsage::default(), done).unwrap();
         assert!(now.waits_for.contains_key(&open.opened.id));
-        assert!(matches!(desk.run(id).unwrap().state, State::Ended { how: How::Asked, .. }));
+        assert!(matches!(desk.run(id).unwrap().state, RunState::Ended { how: RunEndKind::Asked, .. }));
         bench.entries();
     }
 }

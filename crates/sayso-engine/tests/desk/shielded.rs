@@ -2,11 +2,11 @@
 
 use crate::bench::{Bench, ann, coder, fails, question, say};
 use sayso_core::{Actor, Code, TaskId};
-use sayso_engine::Ask;
+use sayso_engine::NewGate;
 
 fn ask_on(bench: &Bench, task: TaskId, text: &str) -> sayso_core::GateId {
     let desk = &bench.desk;
-    let ask = Ask { task: Some(task), ..question(desk.new_gate_id(), text) };
+    let ask = NewGate { task: Some(task), ..question(desk.new_gate_id(), text) };
     desk.ask(&coder(), ask).unwrap().opened.id
 }
 

@@ -1,8 +1,8 @@
 //! A credential that was good before is checked with what it is used for, whoever changed it meanwhile.
 
 use crate::bench::{Bench, ann, bob, fails, question};
-use sayso_core::{Actor, Code, Door, Proof, Role};
-use sayso_engine::{Caller, Desk, GateFilter, LocalDesk, NewToken, Place};
+use sayso_core::{Actor, Code, EntryPoint, IdentityProof, Role};
+use sayso_engine::{Desk, GateFilter, LocalDesk, NewToken, RemoteCaller, StoreLocation};
 
 const PASSPHRASE: &str = "correct horse battery";
 
@@ -17,7 +17,7 @@ struct Stage {
 impl Stage {
     fn new(role: Role, name: &str) -> Self {
         let bench = Bench::sqlite();
-        let place = Place::Sqlite(bench.file.clone().unwrap());
+        let place = StoreLocation::Sqlite(bench.file.clone().unwrap());
         let there = Desk::open_shared(place, "test", bench.clock.world()).unwrap();
         let there = there.local().unwrap().clone();
         let (task, run, expires_at, scopes) = (None, None, None, None);
@@ -31,9 +31,11 @@ impl Stage {
     }
 
     /// Comes in here, once more.
-    fn comes(&self) -> (Caller, LocalDesk) {
-        let caller = Caller::again(self.here(), &self.secret, Door::Http, "0").unwrap();
-        let desk = caller.checking(self.here());
+    fn comes(&self) -> (RemoteCaller, LocalDesk) {
+        let caller =
+            RemoteCaller::authenticate_cached(self.here(), &self.secret, EntryPoint::Http, "0")
+                .unwrap();
+        let desk = caller.with_credential_check(self.here());
         (caller, desk)
     }
 }
@@ -60,7 +62,9 @@ fn revoked_elsewhere_it_does_and_sees_nothing() {
     );
     assert!(caller.has_changed());
     assert_eq!(stage.bench.entries(), entries, "nothing is written");
-    let again = Caller::again(stage.here(), &stage.secret, Door::Http, "0").map(|_| ());
+    let again =
+        RemoteCaller::authenticate_cached(stage.here(), &stage.secret, EntryPoint::Http, "0")
+            .map(|_| ());
     assert!(again.as_ref().is_err_and(|e| e.to_string().contains("revoked")), "{again:?}");
 }
 
@@ -72,8 +76,10 @@ fn it_ends_by_the_clock_too() {
     let (task, run, scopes) = (None, None, None);
     let new = NewToken { role: Role::Agent, name: "brief".into(), task, run, expires_at, scopes };
     let secret = stage.bench.desk.mint(&ann(), new).unwrap().secret;
-    let come =
-        || Caller::again(stage.here(), &secret, Door::Http, "0").map(|caller| caller.actor.name);
+    let come = || {
+        RemoteCaller::authenticate_cached(stage.here(), &secret, EntryPoint::Http, "0")
+            .map(|caller| caller.actor.name)
+    };
     assert_eq!(come().unwrap(), "brief");
     assert_eq!(come().unwrap(), "brief");
     stage.bench.clock.jump(61_000_000);
@@ -84,22 +90,22 @@ fn it_ends_by_the_clock_too() {
 #[test]
 fn a_passphrase_that_was_shown_or_taken_back_elsewhere_counts_here() {
     let stage = Stage::new(Role::Human, "bob");
-    let at_a_terminal = Actor { proof: Proof::Tty, ..bob() };
+    let at_a_terminal = Actor { proof: IdentityProof::Tty, ..bob() };
     stage.bench.desk.set_passphrase(&at_a_terminal, None, PASSPHRASE).unwrap();
     let asked = stage.bench.ask("Ship?").opened.id;
-    let elsewhere = Caller::by(&stage.there, &stage.secret, Door::Http, "0").unwrap();
-    let proofs = |expected: Proof| {
+    let elsewhere = RemoteCaller::by(&stage.there, &stage.secret, EntryPoint::Http, "0").unwrap();
+    let proofs = |expected: IdentityProof| {
         let (caller, _) = stage.comes();
         assert_eq!(caller.actor.proof, expected);
         stage.comes()
     };
-    let (caller, desk) = proofs(Proof::Token);
+    let (caller, desk) = proofs(IdentityProof::Token);
     elsewhere.unlock(&stage.there, PASSPHRASE).unwrap();
     fails(desk.gate_for(&caller.actor, asked), Code::BadToken);
     assert!(caller.has_changed());
-    let (caller, desk) = proofs(Proof::Passphrase);
+    let (caller, desk) = proofs(IdentityProof::Passphrase);
     elsewhere.lock(&stage.there).unwrap();
     fails(desk.gate_for(&caller.actor, asked), Code::BadToken);
     assert!(caller.has_changed());
-    proofs(Proof::Token);
+    proofs(IdentityProof::Token);
 }

@@ -4,16 +4,18 @@
 use crate::bench::{ann, new_task, worker};
 
 use sayso_core::gate::Gate;
-use sayso_core::run::{How, State};
-use sayso_core::task::Status;
-use sayso_core::{Answer, Kind, TaskId, Threshold};
-use sayso_engine::agents::{self, Adapter, Agent};
+use sayso_core::run::{RunEndKind, RunState};
+use sayso_core::task::TaskStatus;
+use sayso_core::{Answer, AskThreshold, GateKind, TaskId};
+use sayso_engine::agents::{self, AgentAdapter, AgentConfig};
 use sayso_engine::worker::{
-    Budget, CommandCame, CommandStep, Land, Scope, Setup, Shell, Step, StepCame, StepCheck,
-    Stepped, Watch, Worker, holder,
+    AgentStep, CommandOutcome, CommandStep, CompletedStep, LandingPolicy, PathWatch, ShellCommand,
+    StepCheck, StepOutcome, WorkBudget, WorkScope, Worker, WorkerConfig, holder,
 };
-use sayso_engine::worktree::{Repository, Worktree};
-use sayso_engine::{Change, Desk, GateFilter, NewTask, Place, SettingKind, World};
+use sayso_engine::worktree::{GitRepository, Worktree};
+use sayso_engine::{
+    Desk, GateFilter, NewTask, RuntimeEnv, SettingChange, SettingKind, StoreLocation,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,8 +35,8 @@ struct Stage {
 impl Stage {
     fn new(turns: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
-        let place = Place::Sqlite(folder.path().join("sayso.db"));
-        let (desk, _) = Desk::create(place, "test", &ann(), World::real()).unwrap();
+        let place = StoreLocation::Sqlite(folder.path().join("sayso.db"));
+        let (desk, _) = Desk::create(place, "test", &ann(), RuntimeEnv::real()).unwrap();
         let labels = BTreeSet::from(["flow:f1".to_owned()]);
         let new = NewTask { labels, ..new_task(desk.new_task_id(), "Ship it") };
         let task = desk.create_task(&ann(), new).unwrap().id;
@@ -76,63 +78,63 @@ impl Stage {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    fn repository(&self) -> Repository {
-        Repository::open(&self.path("project"), self.path("trees"), None).unwrap()
+    fn repository(&self) -> GitRepository {
+        GitRepository::open(&self.path("project"), self.path("trees"), None).unwrap()
     }
 
-    fn setup(&self, step: Option<Step>) -> Setup {
-        let agent = Agent {
+    fn setup(&self, step: Option<AgentStep>) -> WorkerConfig {
+        let agent = AgentConfig {
             name: "coder".into(),
-            adapter: Adapter::Command,
+            adapter: AgentAdapter::Command,
             program: "sh".into(),
             args: vec![self.path("agent.sh").display().to_string()],
             resume_args: vec!["{session}".into()],
             model: None,
         };
-        let scope = Scope { tasks: BTreeSet::from([self.task]), ..Scope::default() };
+        let scope = WorkScope { tasks: BTreeSet::from([self.task]), ..WorkScope::default() };
         let repository = self.repository();
-        Setup {
+        WorkerConfig {
             actor: worker(),
             holder: holder(repository.root()),
             agents: BTreeMap::from([(agent.name.clone(), agent)]),
             agent: "coder".into(),
             environment: std::env::vars().filter(|(name, _)| name == "PATH").collect(),
-            lets_through: vec![],
+            allowed_variables: vec![],
             variables: vec![],
             roles: BTreeMap::from([("test".to_owned(), "You test.".to_owned())]),
             preamble: String::new(),
-            threshold: Threshold::USUAL,
+            threshold: AskThreshold::USUAL,
             check: None,
-            sure_min: 0,
-            land: Land::Merge,
+            confidence_min: 0,
+            land: LandingPolicy::Merge,
             logs: self.path("logs"),
             lease: Duration::from_secs(60),
             turn_max: Duration::from_secs(60),
-            fruitless_max: 2,
+            no_progress_max: 2,
             turns_max: 20,
             retry: Duration::from_millis(10),
             jobs: 1,
-            budget: Budget::default(),
+            budget: WorkBudget::default(),
             scope,
-            keeper: None,
+            supervisor: None,
             hooks: None,
             step,
             repository,
         }
     }
 
-    fn go(&self, step: &Step) -> StepCame {
+    fn go(&self, step: &AgentStep) -> StepOutcome {
         self.go_with(self.setup(Some(step.clone())))
     }
 
-    fn go_with(&self, setup: Setup) -> StepCame {
+    fn go_with(&self, setup: WorkerConfig) -> StepOutcome {
         Worker::new(self.desk.clone(), setup, &|_| {}, &self.stop).step().unwrap()
     }
 
     #[track_caller]
-    fn completes(&self, step: &Step) -> Stepped {
+    fn completes(&self, step: &AgentStep) -> CompletedStep {
         match self.go(step) {
-            StepCame::Completed(stepped) => stepped,
+            StepOutcome::Completed(stepped) => stepped,
             other => panic!("{other:?}"),
         }
     }
@@ -155,7 +157,7 @@ impl Stage {
         self.desk.answer(&ann(), gate.opened.id, answer, gate.digest.as_str()).unwrap();
     }
 
-    fn status(&self) -> Status {
+    fn status(&self) -> TaskStatus {
         self.desk.task(self.task).unwrap().task.status
     }
 
@@ -177,8 +179,8 @@ impl Stage {
     }
 }
 
-fn step(id: &str) -> Step {
-    Step {
+fn step(id: &str) -> AgentStep {
+    AgentStep {
         id: id.into(),
         name: "plan".into(),
         instructions: "Write PLAN.md.".into(),
@@ -198,24 +200,26 @@ fn a_step_is_kept_on_the_branch_and_the_task_stays_open() {
     let turn = "echo plan > PLAN.md\ncat <<'E'\nHere is what I did.\n```json\n\
                 {\"status\": \"completed\", \"summary\": \"a plan\", \"confidence\": 0.9}\n```\nE\n";
     let stage = Stage::new(&[turn]);
-    let step = Step { role: Some("test".into()), ..step("1") };
+    let step = AgentStep { role: Some("test".into()), ..step("1") };
     let stepped = stage.completes(&step);
     assert_eq!((stepped.summary.as_str(), stepped.confidence), ("a plan", Some(90)));
     assert!(stepped.text.starts_with("Here is what I did."), "{}", stepped.text);
     assert_eq!(stage.on_branch("PLAN.md").as_deref(), Some("plan\n"));
     assert_eq!(stage.tree().head().unwrap(), stepped.commit);
     assert!(!stage.path("project/PLAN.md").exists(), "nothing was brought home");
-    assert_eq!(stage.status(), Status::Open);
+    assert_eq!(stage.status(), TaskStatus::Open);
     let run = &stage.desk.runs_of(stage.task, 10).unwrap()[0];
-    let State::Ended { how: How::Completed, note, .. } = &run.state else { panic!("{run:?}") };
+    let RunState::Ended { how: RunEndKind::Completed, note, .. } = &run.state else {
+        panic!("{run:?}")
+    };
     // By the mark whoever goes on with the flow knows that the step is done.
     assert!(note.starts_with("a plan [step ") && note.ends_with(']'), "{note}");
     assert_eq!(
         stage.go(&step),
-        StepCame::Completed(Stepped {
+        StepOutcome::Completed(CompletedStep {
             text: "a plan".into(),
             summary: "a plan".into(),
-            ..Stepped::default()
+            ..CompletedStep::default()
         })
     );
     assert_eq!(stage.desk.runs_of(stage.task, 10).unwrap().len(), 1, "it is not done again");
@@ -252,7 +256,7 @@ fn changes_outside_of_what_may_be_changed_never_count() {
              echo strict > tests.txt\necho one > a.txt\n{COMPLETE}\n"
         );
         let stage = Stage::new(&[&first, &mend]);
-        let step = Step { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
+        let step = AgentStep { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
         stage.completes(&step);
         let heard = stage.heard();
         assert_eq!(heard.len(), 2, "{what}");
@@ -273,14 +277,16 @@ fn what_must_hold_is_checked_and_the_agent_is_told_what_failed() {
     ];
     let stage = Stage::new(&turns.each_ref().map(String::as_str));
     let value = ("SAYSO_VALUE_1".to_owned(), "plan".to_owned());
-    let passes =
-        Shell { line: "grep -q \"${SAYSO_VALUE_1}\" PLAN.md".into(), variables: vec![value] };
+    let passes = ShellCommand {
+        line: "grep -q \"${SAYSO_VALUE_1}\" PLAN.md".into(),
+        variables: vec![value],
+    };
     let checks = vec![
         StepCheck::File("PLAN.md".into()),
-        StepCheck::Fails(Shell::new("echo looking; grep TODO PLAN.md")),
+        StepCheck::Fails(ShellCommand::new("echo looking; grep TODO PLAN.md")),
         StepCheck::Passes(passes),
     ];
-    let step = Step { checks, retries: 2, ..step("1") };
+    let step = AgentStep { checks, retries: 2, ..step("1") };
     stage.completes(&step);
     let heard = stage.heard();
     assert_eq!(heard.len(), 3);
@@ -293,13 +299,13 @@ fn what_must_hold_is_checked_and_the_agent_is_told_what_failed() {
 #[test]
 fn what_cannot_be_checked_does_not_hold() {
     for check in [
-        StepCheck::Passes(Shell::new("kill -9 $$")),
-        StepCheck::Fails(Shell::new("kill -9 $$")),
-        StepCheck::Fails(Shell::new("no-such-program-here")),
+        StepCheck::Passes(ShellCommand::new("kill -9 $$")),
+        StepCheck::Fails(ShellCommand::new("kill -9 $$")),
+        StepCheck::Fails(ShellCommand::new("no-such-program-here")),
         // What the shell ran was ended by a signal, and not the shell itself.
-        StepCheck::Fails(Shell::new("sh -c 'kill -9 $$'; exit")),
+        StepCheck::Fails(ShellCommand::new("sh -c 'kill -9 $$'; exit")),
         // Only its last line would be what is meant.
-        StepCheck::Passes(Shell::new("false\ntrue")),
+        StepCheck::Passes(ShellCommand::new("false\ntrue")),
         StepCheck::File(String::new()),
         StepCheck::File(".".into()),
         StepCheck::File("./".into()),
@@ -310,11 +316,11 @@ fn what_cannot_be_checked_does_not_hold() {
     ] {
         let turn = format!("ln -sfn /etc out\n{COMPLETE}\n");
         let stage = Stage::new(&[&turn, &turn, &turn, &turn]);
-        let step = Step { checks: vec![check.clone()], retries: 1, ..step("1") };
+        let step = AgentStep { checks: vec![check.clone()], retries: 1, ..step("1") };
         // It may try once more, whatever is usual elsewhere; then the step has failed, and can be tried again.
-        let StepCame::Failed(why) = stage.go(&step) else { panic!("{check:?}") };
+        let StepOutcome::Failed(why) = stage.go(&step) else { panic!("{check:?}") };
         assert!(why.contains("2 attempts came to nothing"), "{check:?}: {why}");
-        assert_eq!((stage.heard().len(), stage.status()), (2, Status::Open), "{check:?}");
+        assert_eq!((stage.heard().len(), stage.status()), (2, TaskStatus::Open), "{check:?}");
         let told = &stage.heard()[1];
         assert!(told.contains("a check did not pass"), "{told}");
     }
@@ -328,9 +334,9 @@ fn a_step_goes_on_after_an_answer() {
     let first = format!("echo blue > PLAN.md\n{COMPLETE}\n");
     let mend = format!("echo strict > tests.txt\n{COMPLETE}\n");
     let stage = Stage::new(&[asks, &first, &mend]);
-    let step = Step { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
-    assert_eq!(stage.go(&step), StepCame::Waits);
-    assert_eq!(stage.go(&step), StepCame::Waits, "nobody has answered yet");
+    let step = AgentStep { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
+    assert_eq!(stage.go(&step), StepOutcome::Waits);
+    assert_eq!(stage.go(&step), StepOutcome::Waits, "nobody has answered yet");
     assert_eq!(stage.heard().len(), 1);
     stage.answer(Answer::text("blue"));
     stage.completes(&step);
@@ -348,10 +354,10 @@ fn a_sign_off_in_a_step_ends_no_task() {
         let asks = format!("echo x > PLAN.md\necho '<promise>{signal}</promise>'\n");
         let done = format!("{COMPLETE}\n");
         let stage = Stage::new(&[&asks, &done]);
-        assert_eq!(stage.go(&step("1")), StepCame::Waits, "{signal}");
-        assert_eq!(stage.open_gate().opened.kind, Kind::Checkpoint, "{signal}");
+        assert_eq!(stage.go(&step("1")), StepOutcome::Waits, "{signal}");
+        assert_eq!(stage.open_gate().opened.kind, GateKind::Checkpoint, "{signal}");
         stage.answer(Answer::approved());
-        assert_eq!(stage.status(), Status::Open, "{signal}");
+        assert_eq!(stage.status(), TaskStatus::Open, "{signal}");
         stage.completes(&step("1"));
     }
 }
@@ -361,11 +367,11 @@ fn the_next_step_goes_on_in_the_same_tree_and_answers_for_itself() {
     let first = format!("echo plan > PLAN.md\n{COMPLETE}\n");
     let second = format!("test -f PLAN.md && echo code > code.txt\n{COMPLETE}\n");
     let stage = Stage::new(&[&first, &second, &second]);
-    let plan = Step { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
+    let plan = AgentStep { writes: Some(vec!["PLAN.md".into()]), ..step("1") };
     stage.completes(&plan);
     // What somebody left in the tree is not the next step's doing, and not lost.
     std::fs::write(stage.tree().folder.join("left.txt"), "left").unwrap();
-    let code = Step {
+    let code = AgentStep {
         name: "code".into(),
         instructions: "Write code.txt.".into(),
         writes: Some(vec!["code.txt".into()]),
@@ -380,7 +386,7 @@ fn the_next_step_goes_on_in_the_same_tree_and_answers_for_itself() {
     let runs = stage.desk.runs_of(stage.task, 10).unwrap();
     assert_eq!(runs[0].started.session.as_deref(), Some("one"), "the same conversation");
     // The same phase once more is another step.
-    let again = Step { id: "3".into(), ..code };
+    let again = AgentStep { id: "3".into(), ..code };
     stage.completes(&again);
 }
 
@@ -390,12 +396,12 @@ fn an_unsure_step_counts_after_a_yes() {
     let unsure = "echo x > PLAN.md\necho '{\"status\": \"completed\", \"summary\": \"x\", \"confidence\": 0.5}'\n";
     let unsure = unsure.replace("echo '{", "printf '```json\\n{").replace("}'\n", "}\\n```\\n'\n");
     let stage = Stage::new(&[&unsure, &unsure]);
-    let setup = || Setup { sure_min: 80, ..stage.setup(Some(step("1"))) };
-    assert_eq!(stage.go_with(setup()), StepCame::Waits);
-    assert_eq!(stage.open_gate().opened.kind, Kind::Checkpoint);
+    let setup = || WorkerConfig { confidence_min: 80, ..stage.setup(Some(step("1"))) };
+    assert_eq!(stage.go_with(setup()), StepOutcome::Waits);
+    assert_eq!(stage.open_gate().opened.kind, GateKind::Checkpoint);
     stage.answer(Answer::approved());
-    assert_eq!(stage.status(), Status::Open);
-    assert!(matches!(stage.go_with(setup()), StepCame::Completed(_)));
+    assert_eq!(stage.status(), TaskStatus::Open);
+    assert!(matches!(stage.go_with(setup()), StepOutcome::Completed(_)));
 }
 
 /// A policy on results has its say on each step; the yes it asks for ends no task.
@@ -405,29 +411,29 @@ fn the_policy_rules_on_steps() {
     let turn = format!("echo plan > PLAN.md\n{COMPLETE}\n");
     let governed = |turns: &[&str]| {
         let (stage, body) = (Stage::new(turns), Some(policy.to_owned()));
-        let change = Change { kind: SettingKind::Policy, name: "space".into(), body };
+        let change = SettingChange { kind: SettingKind::Policy, name: "space".into(), body };
         stage.desk.set(&ann(), vec![change]).unwrap();
         stage
     };
     let stage = governed(&[&turn, &turn]);
-    assert_eq!(stage.go(&step("1")), StepCame::Waits);
-    assert_eq!(stage.open_gate().opened.kind, Kind::Checkpoint);
+    assert_eq!(stage.go(&step("1")), StepOutcome::Waits);
+    assert_eq!(stage.open_gate().opened.kind, GateKind::Checkpoint);
     assert!(stage.open_gate().card.facts.iter().any(|fact| fact.name == "diff"));
     stage.answer(Answer::approved());
-    assert_eq!(stage.status(), Status::Open);
+    assert_eq!(stage.status(), TaskStatus::Open);
     stage.completes(&step("1"));
     // A yes that somebody gave to the agent's own question is not the one the policy asks for.
     let asks = "echo plan > PLAN.md\necho '<promise>APPROVAL_NEEDED: look</promise>'\n";
     let stage = governed(&[asks, &turn]);
-    assert_eq!(stage.go(&step("1")), StepCame::Waits);
+    assert_eq!(stage.go(&step("1")), StepOutcome::Waits);
     stage.answer(Answer::approved());
-    assert_eq!(stage.go(&step("1")), StepCame::Waits);
+    assert_eq!(stage.go(&step("1")), StepOutcome::Waits);
     assert!(stage.open_gate().card.facts.iter().any(|fact| fact.name == "policy"));
     // A no is none, and the same work again is not accepted behind it.
     let stage = governed(&[&turn, &turn]);
-    assert_eq!(stage.go(&step("1")), StepCame::Waits);
+    assert_eq!(stage.go(&step("1")), StepOutcome::Waits);
     stage.answer(Answer::rejected(Some("thinner".into())));
-    assert_eq!(stage.go(&step("1")), StepCame::Waits, "it is asked again");
+    assert_eq!(stage.go(&step("1")), StepOutcome::Waits, "it is asked again");
     assert!(stage.heard()[1].contains("thinner"), "{}", stage.heard()[1]);
 }
 
@@ -435,16 +441,16 @@ fn the_policy_rules_on_steps() {
 fn a_step_that_fails_or_cannot_begin_says_why() {
     let gives_up = "echo '```json'\necho '{\"status\": \"failed\", \"reason\": \"no compiler\"}'\necho '```'\n";
     let stage = Stage::new(&[gives_up]);
-    let StepCame::Failed(why) = stage.go(&step("1")) else { panic!() };
+    let StepOutcome::Failed(why) = stage.go(&step("1")) else { panic!() };
     assert!(why.contains("no compiler"), "{why}");
-    assert!(matches!(stage.go(&step("1")), StepCame::Failed(_)), "until somebody reopens it");
+    assert!(matches!(stage.go(&step("1")), StepOutcome::Failed(_)), "until somebody reopens it");
     let stage = Stage::new(&[]);
-    let nobody = Step { agent: Some("nobody".into()), ..step("1") };
-    let StepCame::Failed(why) = stage.go(&nobody) else { panic!() };
+    let nobody = AgentStep { agent: Some("nobody".into()), ..step("1") };
+    let StepOutcome::Failed(why) = stage.go(&nobody) else { panic!() };
     assert!(why.contains("blocked"), "{why}");
     let stage = Stage::new(&[]);
     stage.desk.close_task(&ann(), stage.task, "not wanted", false).unwrap();
-    assert!(matches!(stage.go(&step("1")), StepCame::Gone(_)));
+    assert!(matches!(stage.go(&step("1")), StepOutcome::Gone(_)));
 }
 
 #[test]
@@ -457,7 +463,7 @@ fn a_worker_that_is_told_to_stop_leaves_the_step_to_the_next() {
             std::thread::sleep(Duration::from_millis(10));
         }
         stage.stop.store(true, Ordering::SeqCst);
-        assert_eq!(went.join().unwrap(), StepCame::Stopped);
+        assert_eq!(went.join().unwrap(), StepOutcome::Stopped);
     });
     stage.stop.store(false, Ordering::SeqCst);
     stage.completes(&step("1"));
@@ -467,15 +473,17 @@ fn a_worker_that_is_told_to_stop_leaves_the_step_to_the_next() {
 #[test]
 fn workers_leave_tasks_of_flows_alone() {
     let stage = Stage::new(&[COMPLETE]);
-    for scope in [Scope::default(), Scope { tasks: [stage.task].into(), ..Scope::default() }] {
-        let setup = Setup { scope, ..stage.setup(None) };
+    for scope in
+        [WorkScope::default(), WorkScope { tasks: [stage.task].into(), ..WorkScope::default() }]
+    {
+        let setup = WorkerConfig { scope, ..stage.setup(None) };
         let worker = Worker::new(stage.desk.clone(), setup, &|_| {}, &stage.stop);
         assert_eq!(worker.work().unwrap().turns, 0);
     }
-    assert_eq!((stage.heard().len(), stage.status()), (0, Status::Open));
+    assert_eq!((stage.heard().len(), stage.status()), (0, TaskStatus::Open));
 }
 
-fn command<'a>(shell: &'a Shell, folder: &'a Path, stop: &'a AtomicBool) -> CommandStep<'a> {
+fn command<'a>(shell: &'a ShellCommand, folder: &'a Path, stop: &'a AtomicBool) -> CommandStep<'a> {
     CommandStep {
         command: shell,
         any_code: false,
@@ -495,29 +503,32 @@ fn a_command_gives_what_it_printed() {
     let variables = vec![("SAYSO_VALUE_1".to_owned(), "it's".to_owned())];
     let line =
         "echo \"${SAYSO_VALUE_1}\"; echo noise >&2; touch here.txt; exit ${CODE:-0}".to_owned();
-    let shell = Shell { line, variables };
+    let shell = ShellCommand { line, variables };
     let base = CommandStep { mark: "test-step-plain", ..command(&shell, folder.path(), &stop) };
-    let checks =
-        [StepCheck::File("here.txt".into()), StepCheck::Passes(Shell::new("test -f here.txt"))];
+    let checks = [
+        StepCheck::File("here.txt".into()),
+        StepCheck::Passes(ShellCommand::new("test -f here.txt")),
+    ];
     let came = CommandStep { checks: &checks, ..base }.run();
-    assert_eq!(came, CommandCame::Completed { text: "it's".into(), code: 0, left_out: 0 });
+    assert_eq!(came, CommandOutcome::Completed { text: "it's".into(), code: 0, left_out: 0 });
     let missing = [StepCheck::File("there.txt".into())];
-    let CommandCame::Failed(why) = (CommandStep { checks: &missing, ..base }).run() else {
+    let CommandOutcome::Failed(why) = (CommandStep { checks: &missing, ..base }).run() else {
         panic!()
     };
     assert!(why.contains("there.txt is not there"), "{why}");
-    let fails = Shell::new("echo no >&2; exit 3");
+    let fails = ShellCommand::new("echo no >&2; exit 3");
     let three = CommandStep { command: &fails, ..base };
-    let CommandCame::Failed(why) = three.run() else { panic!() };
+    let CommandOutcome::Failed(why) = three.run() else { panic!() };
     assert!(why.contains("ended with 3") && why.contains("no"), "{why}");
     let line = "test -e \"${SAYSO_VALUE_1}\" # \"about ${SAYSO_VALUE_1}\"".to_owned();
-    let named = Shell { line, variables: vec![("SAYSO_VALUE_1".to_owned(), "it's".to_owned())] };
-    let CommandCame::Failed(why) = (CommandStep { command: &named, ..base }).run() else {
+    let named =
+        ShellCommand { line, variables: vec![("SAYSO_VALUE_1".to_owned(), "it's".to_owned())] };
+    let CommandOutcome::Failed(why) = (CommandStep { command: &named, ..base }).run() else {
         panic!()
     };
     assert!(why.starts_with("test -e 'it'\\''s' # \"about it's\": it ended with 1"), "{why}");
     let came = CommandStep { any_code: true, ..three }.run();
-    assert_eq!(came, CommandCame::Completed { text: String::new(), code: 3, left_out: 0 });
+    assert_eq!(came, CommandOutcome::Completed { text: String::new(), code: 3, left_out: 0 });
 }
 
 /// A line that fails ends a command of several: the last one does not speak for the others.
@@ -525,17 +536,17 @@ fn a_command_gives_what_it_printed() {
 fn a_line_that_fails_ends_a_command() {
     let (folder, stop) = (TempDir::new().unwrap(), AtomicBool::new(false));
     let came = |line: &str, any_code: bool| {
-        let shell = Shell::new(line);
+        let shell = ShellCommand::new(line);
         let base = command(&shell, folder.path(), &stop);
         CommandStep { any_code, mark: "test-step-lines", ..base }.run()
     };
-    let CommandCame::Failed(why) = came("echo begun\nfalse\ntouch shipped.txt", false) else {
+    let CommandOutcome::Failed(why) = came("echo begun\nfalse\ntouch shipped.txt", false) else {
         panic!()
     };
     assert!(why.contains("it ended with 1") && why.contains("begun"), "{why}");
     let code = |came| match came {
-        CommandCame::Completed { code, .. } => Some(code),
-        CommandCame::Failed(_) | CommandCame::Stopped => None,
+        CommandOutcome::Completed { code, .. } => Some(code),
+        CommandOutcome::Failed(_) | CommandOutcome::Stopped => None,
     };
     assert_eq!(code(came("(exit 3)\ntouch shipped.txt", true)), Some(3));
     assert!(!folder.path().join("shipped.txt").exists());
@@ -547,39 +558,39 @@ fn a_line_that_fails_ends_a_command() {
 #[test]
 fn no_command_of_a_flow_passes_for_a_person() {
     let (folder, stop) = (TempDir::new().unwrap(), AtomicBool::new(false));
-    let shell = Shell::new("printf '%s %s' \"$AI_AGENT\" \"$SAYSO_RUN\"");
-    let checks = [StepCheck::Passes(Shell::new("test -n \"$AI_AGENT\""))];
+    let shell = ShellCommand::new("printf '%s %s' \"$AI_AGENT\" \"$SAYSO_RUN\"");
+    let checks = [StepCheck::Passes(ShellCommand::new("test -n \"$AI_AGENT\""))];
     let base = CommandStep { mark: "test-step-marked", ..command(&shell, folder.path(), &stop) };
     let came = CommandStep { checks: &checks, ..base }.run();
     let text = "sayso-step test-step-marked".into();
-    assert_eq!(came, CommandCame::Completed { text, code: 0, left_out: 0 });
+    assert_eq!(came, CommandOutcome::Completed { text, code: 0, left_out: 0 });
 }
 
 #[test]
 fn a_command_is_run_again_as_often_as_it_may() {
     let (folder, stop) = (TempDir::new().unwrap(), AtomicBool::new(false));
-    let shell = Shell::new("echo x >> count; test $(wc -l < count) -ge 3");
+    let shell = ShellCommand::new("echo x >> count; test $(wc -l < count) -ge 3");
     let base = CommandStep { mark: "test-step-again", ..command(&shell, folder.path(), &stop) };
-    assert!(matches!(CommandStep { retries: 1, ..base }.run(), CommandCame::Failed(_)));
-    assert!(matches!(base.run(), CommandCame::Completed { .. }), "the third time");
+    assert!(matches!(CommandStep { retries: 1, ..base }.run(), CommandOutcome::Failed(_)));
+    assert!(matches!(base.run(), CommandOutcome::Completed { .. }), "the third time");
 }
 
 /// Nothing a command started is left, however it ends, and no output is too much.
 #[test]
 fn a_command_ends_with_everything_it_started() {
     let (folder, stop) = (TempDir::new().unwrap(), AtomicBool::new(false));
-    let alive = |mark: &str| agents::process::marked(mark).len();
-    let leaves = Shell::new("setsid sleep 300 & echo started");
+    let alive = |mark: &str| agents::process_tree::marked(mark).len();
+    let leaves = ShellCommand::new("setsid sleep 300 & echo started");
     let base = command(&leaves, folder.path(), &stop);
     let mark = "test-step-leaves";
     let began = Instant::now();
-    assert!(matches!(CommandStep { mark, ..base }.run(), CommandCame::Completed { .. }));
+    assert!(matches!(CommandStep { mark, ..base }.run(), CommandOutcome::Completed { .. }));
     assert_eq!(alive(mark), 0);
-    let hangs = Shell::new("trap '' TERM; setsid sleep 300 & sleep 300");
+    let hangs = ShellCommand::new("trap '' TERM; setsid sleep 300 & sleep 300");
     let mark = "test-step-hangs";
     let hang = CommandStep { command: &hangs, mark, ..base };
     let late = CommandStep { time_max: Duration::from_millis(200), ..hang }.run();
-    assert!(matches!(&late, CommandCame::Failed(why) if why.contains("too long")), "{late:?}");
+    assert!(matches!(&late, CommandOutcome::Failed(why) if why.contains("too long")), "{late:?}");
     assert_eq!(alive(mark), 0);
     std::thread::scope(|scope| {
         let went = scope.spawn(|| hang.run());
@@ -587,13 +598,13 @@ fn a_command_ends_with_everything_it_started() {
             std::thread::sleep(Duration::from_millis(10));
         }
         stop.store(true, Ordering::SeqCst);
-        assert_eq!(went.join().unwrap(), CommandCame::Stopped);
+        assert_eq!(went.join().unwrap(), CommandOutcome::Stopped);
     });
     assert_eq!(alive(mark), 0);
     stop.store(false, Ordering::SeqCst);
-    let chatty = Shell::new("yes | head -c 5000000; echo end");
+    let chatty = ShellCommand::new("yes | head -c 5000000; echo end");
     let came = CommandStep { command: &chatty, mark: "test-step-chatty", ..base }.run();
-    let CommandCame::Completed { text, left_out, .. } = came else { panic!("{came:?}") };
+    let CommandOutcome::Completed { text, left_out, .. } = came else { panic!("{came:?}") };
     assert!(text.len() <= 256 * 1024 && text.ends_with("end"), "{}", text.len());
     assert_eq!(left_out, 5_000_004 - 256 * 1024);
 }
@@ -606,16 +617,16 @@ fn a_command_changes_only_what_it_may() {
     std::fs::write(tree.folder.join("before.txt"), "x").unwrap();
     let writes = ["docs/**".to_owned()];
     let run = |line: &str| {
-        let shell = Shell::new(line);
+        let shell = ShellCommand::new(line);
         let base = command(&shell, &tree.folder, &stage.stop);
         let note = stage.repository().watch_note("t1");
-        let writes = Some(Watch { writes: &writes, tree: &tree, note: &note });
+        let writes = Some(PathWatch { writes: &writes, tree: &tree, note: &note });
         CommandStep { writes, mark: "test-step-writes", ..base }.run()
     };
-    assert!(matches!(run("mkdir -p docs && echo x > docs/a.md"), CommandCame::Completed { .. }));
+    assert!(matches!(run("mkdir -p docs && echo x > docs/a.md"), CommandOutcome::Completed { .. }));
     let hidden = "echo y > a.txt; git add -A; git commit -qm hidden";
     for line in ["echo y > a.txt", hidden, "echo z >> before.txt"] {
-        let CommandCame::Failed(why) = run(line) else { panic!("{line}") };
+        let CommandOutcome::Failed(why) = run(line) else { panic!("{line}") };
         assert!(why.contains("only docs/** may be changed"), "{why}");
         stage.git(&["-C", tree.folder.to_str().unwrap(), "checkout", "main", "--", "a.txt"]);
     }
@@ -629,13 +640,13 @@ fn what_a_command_did_stays_until_it_is_taken_back() {
     let tree = stage.repository().prepare("t1", "Work").unwrap();
     let (writes, note) = (["ok.txt".to_owned()], stage.repository().watch_note("t1"));
     let run = |line: &str, retries: u32| {
-        let shell = Shell::new(line);
+        let shell = ShellCommand::new(line);
         let base = command(&shell, &tree.folder, &stage.stop);
-        let watch = Watch { writes: &writes, tree: &tree, note: &note };
+        let watch = PathWatch { writes: &writes, tree: &tree, note: &note };
         CommandStep { writes: Some(watch), retries, mark: "test-step-mended", ..base }.run()
     };
-    let why = |came: CommandCame| match came {
-        CommandCame::Failed(why) => why,
+    let why = |came: CommandOutcome| match came {
+        CommandOutcome::Failed(why) => why,
         other => panic!("{other:?}"),
     };
     let first = why(run("test -e bad.txt || { echo x > bad.txt; exit 1; }", 0));
@@ -647,5 +658,5 @@ fn what_a_command_did_stays_until_it_is_taken_back() {
     }
     assert!(why(run("echo y > bad.txt", 0)).contains("it changed bad.txt;"));
     std::fs::remove_file(tree.folder.join("bad.txt")).unwrap();
-    assert!(matches!(run("echo ok > ok.txt", 0), CommandCame::Completed { .. }));
+    assert!(matches!(run("echo ok > ok.txt", 0), CommandOutcome::Completed { .. }));
 }

@@ -1,6 +1,6 @@
 //! Worktrees with the real git: what is made, kept, shown, brought home, and what is left alone.
 
-use sayso_engine::worktree::{GitError, Merge, Repository};
+use sayso_engine::worktree::{GitError, GitRepository, MergeOutcome};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
@@ -25,8 +25,8 @@ impl Project {
         self.folder.path()
     }
 
-    fn open(&self) -> Repository {
-        Repository::open(self.path(), self.path().join(".git/trees"), None).unwrap()
+    fn open(&self) -> GitRepository {
+        GitRepository::open(self.path(), self.path().join(".git/trees"), None).unwrap()
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -102,12 +102,12 @@ fn a_tree_is_made_again_from_whatever_is_left() {
 #[test]
 fn where_there_is_nothing_to_start_from() {
     let folder = TempDir::new().unwrap();
-    let open = |base| Repository::open(folder.path(), folder.path().join("x"), base);
+    let open = |base| GitRepository::open(folder.path(), folder.path().join("x"), base);
     assert!(matches!(open(None), Err(GitError::NoRepository(_))));
     Command::new("git").arg("-C").arg(folder.path()).args(["init", "--quiet"]).status().unwrap();
     assert!(matches!(open(None), Err(GitError::NoCommit(_))));
     let project = Project::new();
-    let named = Repository::open(project.path(), project.path().join("x"), Some("nowhere"));
+    let named = GitRepository::open(project.path(), project.path().join("x"), Some("nowhere"));
     assert!(named.unwrap_err().to_string().contains("nowhere"));
 }
 
@@ -149,11 +149,14 @@ fn a_branch_comes_home_and_conflicts_are_named() {
     for tree in [&first, &second] {
         tree.commit("change", "agent").unwrap();
     }
-    assert_eq!(repository.merge(&none.branch, "m").unwrap(), Merge::Nothing);
-    assert_eq!(repository.merge(&first.branch, "m").unwrap(), Merge::Merged);
+    assert_eq!(repository.merge(&none.branch, "m").unwrap(), MergeOutcome::Nothing);
+    assert_eq!(repository.merge(&first.branch, "m").unwrap(), MergeOutcome::Merged);
     assert_eq!(project.read("a.txt"), "first\n");
-    assert_eq!(repository.merge(&first.branch, "m").unwrap(), Merge::Nothing, "once");
-    assert_eq!(repository.merge(&second.branch, "m").unwrap(), Merge::Conflict("a.txt".into()));
+    assert_eq!(repository.merge(&first.branch, "m").unwrap(), MergeOutcome::Nothing, "once");
+    assert_eq!(
+        repository.merge(&second.branch, "m").unwrap(),
+        MergeOutcome::Conflict("a.txt".into())
+    );
     assert_eq!(project.read("a.txt"), "first\n");
     assert_eq!(project.git(&["status", "--porcelain"]), "");
 }
@@ -166,13 +169,13 @@ fn what_somebody_has_not_committed_is_never_overwritten() {
     std::fs::write(tree.folder.join("a.txt"), "agent\n").unwrap();
     tree.commit("change", "agent").unwrap();
     project.write("a.txt", "mine\n");
-    assert!(matches!(repository.merge(&tree.branch, "m").unwrap(), Merge::InTheWay(_)));
+    assert!(matches!(repository.merge(&tree.branch, "m").unwrap(), MergeOutcome::InTheWay(_)));
     assert_eq!(project.read("a.txt"), "mine\n");
     assert_eq!(project.git(&["log", "--format=%s"]), "begin");
     // Elsewhere in the tree it is in nobody's way.
     project.git(&["checkout", "--quiet", "a.txt"]);
     project.write("b.txt", "mine, too\n");
-    assert_eq!(repository.merge(&tree.branch, "m").unwrap(), Merge::Merged);
+    assert_eq!(repository.merge(&tree.branch, "m").unwrap(), MergeOutcome::Merged);
     assert_eq!(
         (project.read("a.txt").as_str(), project.read("b.txt").as_str()),
         ("agent\n", "mine, too\n")
@@ -189,7 +192,7 @@ fn many_trees_at_once() {
                 let tree = repository.prepare(&format!("t{n}"), "at once").unwrap();
                 std::fs::write(tree.folder.join(format!("{n}.txt")), "x").unwrap();
                 tree.commit("x", "agent").unwrap();
-                assert_eq!(repository.merge(&tree.branch, "m").unwrap(), Merge::Merged);
+                assert_eq!(repository.merge(&tree.branch, "m").unwrap(), MergeOutcome::Merged);
                 repository.remove(&tree, || false).unwrap();
             });
         }

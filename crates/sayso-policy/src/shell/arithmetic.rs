@@ -2,14 +2,14 @@
 //! variable, which shells evaluate again, so the caller is told of names.
 
 /// A parsed arithmetic expression.
-pub(super) struct Computed {
+pub(super) struct ArithmeticExpansion {
     /// The bytes from the first bracket to the last.
     pub(super) length: usize,
     pub(super) has_names: bool,
 }
 
 /// Parses `((…))` at the start of these bytes; none if it is not plain.
-pub(super) fn read(bytes: &[u8]) -> Option<Computed> {
+pub(super) fn read(bytes: &[u8]) -> Option<ArithmeticExpansion> {
     let inside = bytes.strip_prefix(b"((")?;
     let (mut at, mut depth, mut has_names) = (0, 0usize, false);
     let mut follows_operand = false;
@@ -17,7 +17,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Computed> {
         match byte {
             b')' if depth == 0 => {
                 let is_end = inside.get(at + 1) == Some(&b')');
-                return is_end.then_some(Computed { length: at + 4, has_names });
+                return is_end.then_some(ArithmeticExpansion { length: at + 4, has_names });
             }
             b')' => {
                 depth -= 1;

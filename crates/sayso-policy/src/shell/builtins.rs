@@ -1,6 +1,6 @@
 //! Shell builtins: those that evaluate nothing, with their harmless options.
 
-use super::{Line, Shape, Word, environment};
+use super::{CommandLine, ShellWord, WordShape, environment};
 
 /// Builtins that run and evaluate nothing, with any arguments.
 const PLAIN: &[&str] = &[
@@ -60,7 +60,7 @@ const UNCLEAR: &[&str] = &[
 const DECLARES: &[&str] = &["export", "declare", "typeset", "readonly", "local", "unset"];
 
 /// Returns true if this is a builtin, and records its doubts.
-pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
+pub(super) fn look(line: &mut CommandLine, program: &str, words: &[ShellWord]) -> bool {
     let arguments = &words[1..];
     match program {
         _ if PLAIN.contains(&program) => {
@@ -84,7 +84,7 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
             if let Some(word) = arguments.first().filter(|word| word.text.starts_with("-v")) {
                 let attached = word.text.strip_prefix("-v").unwrap_or_default();
                 let name = match attached {
-                    "" => arguments.get(1).and_then(Word::fixed).unwrap_or_default(),
+                    "" => arguments.get(1).and_then(ShellWord::fixed).unwrap_or_default(),
                     attached => attached,
                 };
                 environment::look_at_name(line, name);
@@ -102,7 +102,7 @@ pub(super) fn look(line: &mut Line, program: &str, words: &[Word]) -> bool {
 }
 
 /// Checks `export NAME=value`: plain names, options that change no meaning.
-fn declares(line: &mut Line, program: &str, arguments: &[Word]) {
+fn declares(line: &mut CommandLine, program: &str, arguments: &[ShellWord]) {
     for word in arguments {
         let text = word.text.as_str();
         if let Some(options) = text.strip_prefix(['-', '+']) {
@@ -121,7 +121,13 @@ fn declares(line: &mut Line, program: &str, arguments: &[Word]) {
 }
 
 /// Checks names of variables after options, as for `read`.
-fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &[Word]) {
+fn names(
+    line: &mut CommandLine,
+    program: &str,
+    plain: &str,
+    valued: &str,
+    arguments: &[ShellWord],
+) {
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
         let Some(text) = word.fixed() else {
@@ -139,7 +145,7 @@ fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &
             Some(rest) if rest.starts_with(|c| valued.contains(c)) => {
                 // The name of an array is checked like any other.
                 let is_array = rest.starts_with('a');
-                let attached = (rest.len() > 1).then(|| Word::of(&rest[1..]));
+                let attached = (rest.len() > 1).then(|| ShellWord::of(&rest[1..]));
                 let value = attached.or_else(|| arguments.get(at).cloned());
                 if rest.starts_with(['t', 'n', 'N', 'u']) {
                     computes(line, program, value.as_slice());
@@ -153,11 +159,11 @@ fn names(line: &mut Line, program: &str, plain: &str, valued: &str, arguments: &
         }
     }
     line.sets_odd_values = true;
-    line.values.push(Word::unknown(Shape::Many));
+    line.values.push(ShellWord::unknown(WordShape::Many));
 }
 
 /// zsh computes these: a name stands for what its variable holds, and that is evaluated.
-fn computes(line: &mut Line, program: &str, words: &[Word]) {
+fn computes(line: &mut CommandLine, program: &str, words: &[ShellWord]) {
     for word in words {
         if word.text.contains(['[', '$', '`']) {
             line.is_unclear(format!("`{program}` computes what it is given"));
@@ -172,7 +178,7 @@ fn is_plain_digit(byte: u8) -> bool {
 }
 
 /// `printf` computes what it prints as a number.
-fn prints(line: &mut Line, arguments: &[Word]) {
+fn prints(line: &mut CommandLine, arguments: &[ShellWord]) {
     let mut words = arguments;
     if words.first().is_some_and(|word| word.text.starts_with("-v")) {
         words = words.get(if words[0].text == "-v" { 2 } else { 1 }..).unwrap_or_default();
@@ -194,8 +200,8 @@ fn prints(line: &mut Line, arguments: &[Word]) {
     }
 }
 
-fn only_options(line: &mut Line, program: &str, letters: &str, arguments: &[Word]) {
-    let is_known = |word: &Word| {
+fn only_options(line: &mut CommandLine, program: &str, letters: &str, arguments: &[ShellWord]) {
+    let is_known = |word: &ShellWord| {
         word.fixed().is_some_and(|text| match text.strip_prefix('-') {
             Some(options) => options.chars().all(|c| letters.contains(c)),
             None => true,
@@ -206,7 +212,7 @@ fn only_options(line: &mut Line, program: &str, letters: &str, arguments: &[Word
     }
 }
 
-fn set(line: &mut Line, arguments: &[Word]) {
+fn set(line: &mut CommandLine, arguments: &[ShellWord]) {
     const NAMES: &[&str] =
         &["errexit", "nounset", "pipefail", "noclobber", "noglob", "xtrace", "verbose"];
     let mut at = 0;
@@ -224,7 +230,7 @@ fn set(line: &mut Line, arguments: &[Word]) {
             line.is_unclear(format!("`set {text}` changes how the rest is read"));
         }
         if options.contains('o') {
-            let name = arguments.get(at).and_then(Word::fixed).unwrap_or_default();
+            let name = arguments.get(at).and_then(ShellWord::fixed).unwrap_or_default();
             if !name.is_empty() && !NAMES.contains(&name) {
                 line.is_unclear(format!("`set {text} {name}` changes how the rest is read"));
             }
@@ -233,7 +239,7 @@ fn set(line: &mut Line, arguments: &[Word]) {
     }
 }
 
-fn shopt(line: &mut Line, arguments: &[Word]) {
+fn shopt(line: &mut CommandLine, arguments: &[ShellWord]) {
     const KNOWN: &[&str] = &[
         "-s",
         "-u",
@@ -256,14 +262,15 @@ fn shopt(line: &mut Line, arguments: &[Word]) {
 }
 
 /// Checks `test`, which evaluates arithmetic when it compares numbers or queries a variable.
-fn test(line: &mut Line, arguments: &[Word]) {
+fn test(line: &mut CommandLine, arguments: &[ShellWord]) {
     const NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "-t"];
-    let is = |word: &Word, list: &[&str]| word.fixed().is_some_and(|text| list.contains(&text));
+    let is =
+        |word: &ShellWord, list: &[&str]| word.fixed().is_some_and(|text| list.contains(&text));
     if !arguments.iter().any(|word| is(word, NUMBERS)) {
         return;
     }
     line.computes_with_names = true;
-    let known = arguments.iter().filter_map(Word::fixed);
+    let known = arguments.iter().filter_map(ShellWord::fixed);
     let holds = |text: &str| text != "[" && text != "]" && text.contains(['[', '(', '`']);
     if arguments.iter().any(|word| is(word, &["-v", "-R"])) || known.into_iter().any(holds) {
         line.is_unclear("`test` computes what it is given");

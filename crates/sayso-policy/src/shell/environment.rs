@@ -1,6 +1,6 @@
 //! Environment variables that a command line sets, and the programs that read them.
 
-use super::{Line, Shape, Word, mentions};
+use super::{CommandLine, ShellWord, WordShape, mentions};
 
 /// Variables that make no program run another, with any value.
 const HARMLESS: &[&str] = &[
@@ -82,7 +82,7 @@ const SMALL: &[&str] = &[
 ];
 
 /// Checks `NAME=value`. It is exported if a program will see it.
-pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
+pub(super) fn look(line: &mut CommandLine, word: &ShellWord, is_exported: bool) {
     let Some((name, value)) = word.text.split_once('=') else {
         return look_at_name(line, &word.text);
     };
@@ -91,7 +91,7 @@ pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
         line.is_unclear("it sets a part of a variable, whose place is computed");
         return;
     }
-    let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+    let is_known = matches!(word.shape, WordShape::Fixed | WordShape::Glob);
     if !is_known || !value.bytes().all(is_plain_byte) {
         line.sets_odd_values = true;
     }
@@ -119,14 +119,14 @@ pub(super) fn look(line: &mut Line, word: &Word, is_exported: bool) {
     }
     // No program is known to read it. One that does may run the program it names.
     let at = line.commands.len();
-    line.commands.push(super::Simple { assigns: true, ..super::Simple::default() });
+    line.commands.push(super::SimpleCommand { assigns: true, ..super::SimpleCommand::default() });
     let mut found = vec![];
     mentions::of_text(value, &mut found);
     mentions::add(line, at, found);
 }
 
 /// Checks the name of a variable whose value is unknown.
-pub(super) fn look_at_name(line: &mut Line, name: &str) {
+pub(super) fn look_at_name(line: &mut CommandLine, name: &str) {
     line.sets_odd_values = true;
     if !is_plain_name(name) {
         line.is_unclear("it sets a variable whose name is computed");

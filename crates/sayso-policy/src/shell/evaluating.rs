@@ -1,6 +1,6 @@
 //! Tools and interpreters that evaluate what they are given: whether all of it is in sight.
 
-use super::{Line, Shape, Word, scripts};
+use super::{CommandLine, ShellWord, WordShape, scripts};
 
 /// What a program of this kind does with its arguments.
 #[derive(Debug, Default)]
@@ -44,7 +44,11 @@ const OPTION_TAKERS: &[&str] = &["tar", "scp", "sftp", "rsync", "sed", "gsed", "
 const AWKS: &[&str] = &["awk", "gawk", "mawk", "nawk"];
 
 /// Looks at the arguments of a tool.
-pub(super) fn look_at_tool(line: &mut Line, name: &str, words: &[Word]) -> Option<&'static str> {
+pub(super) fn look_at_tool(
+    line: &mut CommandLine,
+    name: &str,
+    words: &[ShellWord],
+) -> Option<&'static str> {
     let script = match name {
         "sed" | "gsed" => look_at_sed(line, words),
         _ if AWKS.contains(&name) => look_at_awk(line, words),
@@ -57,8 +61,8 @@ pub(super) fn look_at_tool(line: &mut Line, name: &str, words: &[Word]) -> Optio
 }
 
 /// Notes a file that has what a program is to do. Why it is not in sight, if so.
-fn script_file(line: &mut Line, word: Option<&Word>) -> Option<&'static str> {
-    let Some(path) = word.and_then(Word::fixed) else { return Some(LATER) };
+fn script_file(line: &mut CommandLine, word: Option<&ShellWord>) -> Option<&'static str> {
+    let Some(path) = word.and_then(ShellWord::fixed) else { return Some(LATER) };
     if is_standard_input(path) {
         // It is seen where it is a here-document; the caller looks at that.
         return None;
@@ -75,7 +79,7 @@ pub(super) fn is_standard_input(text: &str) -> bool {
 }
 
 /// Why a tool may run a command of an option, if its words are not what they seem.
-fn command_option(name: &str, words: &[Word]) -> Option<&'static str> {
+fn command_option(name: &str, words: &[ShellWord]) -> Option<&'static str> {
     let (_, options) = COMMAND_OPTIONS.iter().find(|(tool, _)| *tool == name)?;
     let is_it = |text: &str, option: &str| {
         if option.starts_with("--") {
@@ -89,7 +93,8 @@ fn command_option(name: &str, words: &[Word]) -> Option<&'static str> {
                 && !text.starts_with("--")
                 && text.contains(&option[1..]))
     };
-    let is_odd = |word: &Word| word.fixed().is_none() || super::mentions::holds_signs(&word.text);
+    let is_odd =
+        |word: &ShellWord| word.fixed().is_none() || super::mentions::holds_signs(&word.text);
     let mut at = words.iter().enumerate();
     let found = at.any(|(at, word)| {
         let named = options.iter().any(|option| is_it(&word.text, option));
@@ -107,7 +112,7 @@ fn command_option(name: &str, words: &[Word]) -> Option<&'static str> {
 }
 
 /// `-o Setting=value`, of `scp` and `sftp`.
-fn ssh_settings(words: &[Word]) -> Option<&'static str> {
+fn ssh_settings(words: &[ShellWord]) -> Option<&'static str> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let Some(letters) = word.text.strip_prefix('-').filter(|l| !l.starts_with('-')) else {
@@ -126,10 +131,10 @@ fn ssh_settings(words: &[Word]) -> Option<&'static str> {
 }
 
 /// Why a word that is not known may be an option.
-fn unknown_option(line: &mut Line, name: &str, words: &[Word]) -> Option<&'static str> {
+fn unknown_option(line: &mut CommandLine, name: &str, words: &[ShellWord]) -> Option<&'static str> {
     if name == "tar" {
         // A list of files may have options in it.
-        let is_list = |word: &Word| {
+        let is_list = |word: &ShellWord| {
             let long = word.text.split('=').next().unwrap_or_default();
             let is_long = long.len() > 3 && "--files-from".starts_with(long);
             is_long
@@ -139,9 +144,9 @@ fn unknown_option(line: &mut Line, name: &str, words: &[Word]) -> Option<&'stati
         };
         for at in (0..words.len()).filter(|at| is_list(&words[*at])) {
             let attached = words[at].text.split_once(['=', 'T']).map_or("", |(_, value)| value);
-            let attached = (!attached.is_empty()).then(|| Word::of(attached));
+            let attached = (!attached.is_empty()).then(|| ShellWord::of(attached));
             let value = attached.or_else(|| words.get(at + 1).cloned());
-            if value.as_ref().and_then(Word::fixed).is_some_and(is_standard_input) {
+            if value.as_ref().and_then(ShellWord::fixed).is_some_and(is_standard_input) {
                 return Some("a list of files may have options in it");
             }
             if let Some(doubt) = script_file(line, value.as_ref()) {
@@ -149,9 +154,9 @@ fn unknown_option(line: &mut Line, name: &str, words: &[Word]) -> Option<&'stati
             }
         }
     }
-    let is_end = |word: &&Word| word.text != "--" || word.fixed().is_none();
+    let is_end = |word: &&ShellWord| word.text != "--" || word.fixed().is_none();
     for (at, word) in words.iter().take_while(is_end).enumerate() {
-        if word.fixed().is_some() || word.shape == Shape::Glob {
+        if word.fixed().is_some() || word.shape == WordShape::Glob {
             continue;
         }
         if word.text.starts_with('-') || (word.text.is_empty() && word.is_substituted) {
@@ -160,7 +165,7 @@ fn unknown_option(line: &mut Line, name: &str, words: &[Word]) -> Option<&'stati
         // `tar xf "$file"`: the value of an option.
         let before = at.checked_sub(1).and_then(|before| words.get(before));
         let is_value = name == "tar"
-            && word.shape == Shape::One
+            && word.shape == WordShape::One
             && before.is_some_and(|b| {
                 let is_cluster = at == 1 || (b.text.starts_with('-') && !b.text.starts_with("--"));
                 (is_cluster && b.text.ends_with(['f', 'C'])) || b.text == "--file"
@@ -171,7 +176,7 @@ fn unknown_option(line: &mut Line, name: &str, words: &[Word]) -> Option<&'stati
 }
 
 /// The scripts of `sed`.
-fn look_at_sed(line: &mut Line, words: &[Word]) -> Option<&'static str> {
+fn look_at_sed(line: &mut CommandLine, words: &[ShellWord]) -> Option<&'static str> {
     let (mut scripts, mut has_script, mut at) = (vec![], false, 0);
     let mut operands = vec![];
     let mut options_end = false;
@@ -208,7 +213,7 @@ fn look_at_sed(line: &mut Line, words: &[Word]) -> Option<&'static str> {
                 at += 1;
                 words.get(at - 1).cloned()
             }
-            attached => Some(Word::of(attached)),
+            attached => Some(ShellWord::of(attached)),
         };
         match letter {
             'e' => {
@@ -239,7 +244,7 @@ fn look_at_sed(line: &mut Line, words: &[Word]) -> Option<&'static str> {
 }
 
 /// The program of `awk`. Options come before it.
-fn look_at_awk(line: &mut Line, words: &[Word]) -> Option<&'static str> {
+fn look_at_awk(line: &mut CommandLine, words: &[ShellWord]) -> Option<&'static str> {
     let mut at = 0;
     let mut has_file = false;
     while let Some(word) = words.get(at) {
@@ -262,7 +267,7 @@ fn look_at_awk(line: &mut Line, words: &[Word]) -> Option<&'static str> {
                 if !takes_file && !["assign", "field-separator"].iter().any(|o| is(o)) {
                     continue;
                 }
-                (takes_file, value.map(Word::of))
+                (takes_file, value.map(ShellWord::of))
             }
             None => {
                 let Some(letter) = text.chars().nth(1) else { continue };
@@ -270,7 +275,7 @@ fn look_at_awk(line: &mut Line, words: &[Word]) -> Option<&'static str> {
                     continue;
                 }
                 let attached =
-                    (text.len() > 2).then(|| Word { text: text[2..].into(), ..word.clone() });
+                    (text.len() > 2).then(|| ShellWord { text: text[2..].into(), ..word.clone() });
                 ("fEielW".contains(letter), attached)
             }
         };
@@ -350,7 +355,11 @@ const OPTIONS: &[Options] = &[
 ];
 
 /// Looks at the arguments of an interpreter: whether a script or code is in sight.
-pub(super) fn look_at_interpreter(line: &mut Line, name: &str, words: &[Word]) -> Found {
+pub(super) fn look_at_interpreter(
+    line: &mut CommandLine,
+    name: &str,
+    words: &[ShellWord],
+) -> Found {
     let known = OPTIONS.iter().find(|o| o.names.iter().any(|n| name.starts_with(n)));
     let mut found = Found { doubt: None, may_read_code: true };
     let mut at = 0;
@@ -358,7 +367,8 @@ pub(super) fn look_at_interpreter(line: &mut Line, name: &str, words: &[Word]) -
     let mut may_be_value = false;
     while let Some(word) = words.get(at) {
         at += 1;
-        let Some(text) = word.fixed().or((word.shape == Shape::Glob).then_some(&word.text)) else {
+        let Some(text) = word.fixed().or((word.shape == WordShape::Glob).then_some(&word.text))
+        else {
             found.doubt = Some(LATER);
             return found;
         };
@@ -409,13 +419,13 @@ pub(super) fn look_at_interpreter(line: &mut Line, name: &str, words: &[Word]) -
             let is_later = !is_attached && words.get(at).is_some_and(|w| w.fixed().is_none());
             found.doubt = is_later.then_some(LATER);
             if letter == 'm' {
-                let module = words.get(at).filter(|_| !is_attached).and_then(Word::fixed);
+                let module = words.get(at).filter(|_| !is_attached).and_then(ShellWord::fixed);
                 line.run.extend(module.map(|module| format!("{}.py", module.replace('.', "/"))));
             }
             return found;
         }
         if known.valued.contains(letter) && !is_attached {
-            line.run.extend(words.get(at).and_then(Word::fixed).map(str::to_owned));
+            line.run.extend(words.get(at).and_then(ShellWord::fixed).map(str::to_owned));
             if words.get(at).is_some_and(|word| word.fixed().is_none()) {
                 found.doubt = Some(LATER);
                 return found;

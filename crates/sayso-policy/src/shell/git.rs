@@ -1,6 +1,6 @@
 //! git: the subcommands, options and settings with which it runs no other program.
 
-use super::{Line, Shape, Word};
+use super::{CommandLine, ShellWord, WordShape};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -207,13 +207,13 @@ static OPTIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 });
 
 /// Records a doubt if git may run another program with these words.
-pub(super) fn look(line: &mut Line, words: &[Word]) {
+pub(super) fn look(line: &mut CommandLine, words: &[ShellWord]) {
     if let Some(why) = why_unclear(&words[1..]) {
         line.is_unclear(format!("it may let `git` run another program: {why}"));
     }
 }
 
-fn why_unclear(words: &[Word]) -> Option<String> {
+fn why_unclear(words: &[ShellWord]) -> Option<String> {
     let not_known = || Some("a word is only known when it runs".to_owned());
     let mut at = 0;
     let subcommand = loop {
@@ -247,7 +247,7 @@ fn why_unclear(words: &[Word]) -> Option<String> {
     (subcommand == "config").then(|| config_unclear(rest)).flatten()
 }
 
-fn setting_unclear(setting: &Word) -> Option<String> {
+fn setting_unclear(setting: &ShellWord) -> Option<String> {
     let key = setting.text.split('=').next().unwrap_or_default().to_ascii_lowercase();
     let is_whole = setting.fixed().is_some() || setting.text.contains('=');
     let is_known =
@@ -256,7 +256,7 @@ fn setting_unclear(setting: &Word) -> Option<String> {
     (!is_known).then(|| format!("the setting `{key}` may name one"))
 }
 
-fn arguments_unclear(subcommand: &str, words: &[Word]) -> Option<String> {
+fn arguments_unclear(subcommand: &str, words: &[ShellWord]) -> Option<String> {
     let of = |table: &[(&str, &'static str)]| {
         table.iter().find(|(name, _)| *name == subcommand).map_or("", |(_, letters)| *letters)
     };
@@ -268,7 +268,7 @@ fn arguments_unclear(subcommand: &str, words: &[Word]) -> Option<String> {
     let mut is_path = false;
     for word in words {
         let text = word.text.as_str();
-        let is_known = matches!(word.shape, Shape::Fixed | Shape::Glob);
+        let is_known = matches!(word.shape, WordShape::Fixed | WordShape::Glob);
         if reaches_out && text.contains("::") {
             return Some(format!("`{text}` is an address that names a program"));
         }
@@ -300,7 +300,7 @@ fn arguments_unclear(subcommand: &str, words: &[Word]) -> Option<String> {
 }
 
 /// `git config` shows, or sets what git will do later. Its options come before the first word that is none.
-fn config_unclear(words: &[Word]) -> Option<String> {
+fn config_unclear(words: &[ShellWord]) -> Option<String> {
     const SHOWS: &[&str] = &[
         "--get",
         "--get-all",

@@ -1,7 +1,7 @@
 //! Words of arguments that may name a program. If a program evaluates its arguments in ways that are not parsed,
 //! their words are kept, and a rule that names one of them may be meant.
 
-use super::{Line, Shape, Word};
+use super::{CommandLine, ShellWord, WordShape};
 
 /// The most words that are kept of one command.
 const MENTIONS_MAX: usize = 4_096;
@@ -24,16 +24,16 @@ pub(super) fn holds_signs(text: &str) -> bool {
 }
 
 /// Collects the words of an argument. An unknown one stands for any words.
-pub(super) fn of_word(word: &Word, found: &mut Vec<Word>) {
+pub(super) fn of_word(word: &ShellWord, found: &mut Vec<ShellWord>) {
     of_text(&word.text, found);
-    if matches!(word.shape, Shape::One | Shape::Many) {
-        found.push(Word::unknown(Shape::Many));
+    if matches!(word.shape, WordShape::One | WordShape::Many) {
+        found.push(ShellWord::unknown(WordShape::Many));
     }
 }
 
 /// Collects the words of a text: names, options and paths, with any separators. Slashes may be separators, too
 /// (`s/x/command/e`).
-pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
+pub(super) fn of_text(text: &str, found: &mut Vec<ShellWord>) {
     let is_part = |c: char| c.is_alphanumeric() || "_-./+~@".contains(c);
     // First as a shell splits words (`of=/dev/sda`), then split at the joints (`--run=command`).
     if text.contains(JOINTS) {
@@ -47,7 +47,7 @@ pub(super) fn of_text(text: &str, found: &mut Vec<Word>) {
 
 /// Collects the words of a text as a shell splits them, and those of option values: a command in a value has values
 /// of its own (`--run=dd of=/dev/sda`).
-fn of_values(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
+fn of_values(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<ShellWord>) {
     of_parts(text, &is_part, found);
     let mut rest = text;
     for _ in 0..NESTED_MAX {
@@ -60,33 +60,33 @@ fn of_values(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) 
     }
 }
 
-fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<Word>) {
+fn of_parts(text: &str, is_part: impl Fn(char) -> bool, found: &mut Vec<ShellWord>) {
     let parts = text.split(|c: char| !is_part(c));
     for part in parts.filter(|part| !part.is_empty() && *part != "--") {
         if found.len() > MENTIONS_MAX {
             return;
         }
-        found.push(Word::of(part));
+        found.push(ShellWord::of(part));
         // `-xgit` may be `-x git`.
         let behind = part.strip_prefix('-').and_then(|rest| rest.get(1..)).unwrap_or_default();
         if behind.len() > 1 && !part.starts_with("--") {
-            found.push(Word::of(behind));
+            found.push(ShellWord::of(behind));
         }
         // `@command` in a recipe of make.
         let bare = part.trim_start_matches(['@', '+', '-']);
         if bare.len() < part.len() && !bare.is_empty() && !part.starts_with("--") {
-            found.push(Word::of(bare));
+            found.push(ShellWord::of(bare));
         }
         // The full stop of a sentence.
         let trimmed = part.trim_end_matches('.');
         if trimmed.len() < part.len() && !trimmed.is_empty() {
-            found.push(Word::of(trimmed));
+            found.push(ShellWord::of(trimmed));
         }
     }
 }
 
 /// Adds the words to a command.
-pub(super) fn add(line: &mut Line, at: usize, found: Vec<Word>) {
+pub(super) fn add(line: &mut CommandLine, at: usize, found: Vec<ShellWord>) {
     let Some(command) = line.commands.get_mut(at) else { return };
     if command.mentions.len() + found.len() > MENTIONS_MAX {
         command.doubt("it is given more words than are read");

@@ -9,7 +9,7 @@
 //! It reads a line in one pass without backtracking.
 //!
 //! Only input listed in a table is understood: grammar, builtins and their options (`builtins`), wrappers and
-//! shells (`peel`), variables (`environment`), git (`git`), programs (`programs`). Other input is unclear, or, for
+//! shells (`wrappers`), variables (`environment`), git (`git`), programs (`programs`). Other input is unclear, or, for
 //! an unknown program, searched for words that may name a command (`mentions`).
 
 mod arithmetic;
@@ -18,12 +18,12 @@ mod environment;
 mod evaluating;
 mod git;
 mod mentions;
-mod peel;
+mod parser;
 mod programs;
-mod read;
 mod scripts;
 #[cfg(test)]
 mod tests;
+mod wrappers;
 
 use std::collections::HashSet;
 
@@ -39,9 +39,9 @@ const DEPTH_MAX: usize = 16;
 
 /// A parsed command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct CommandLine {
     /// Every command it may run, wrappers and the commands they run, in order of discovery.
-    pub(crate) commands: Vec<Simple>,
+    pub(crate) commands: Vec<SimpleCommand>,
     /// The files of its redirections.
     pub(crate) files: Vec<FileUse>,
     /// The reason why it cannot be determined what it does, if any, apart from doubts about single commands.
@@ -59,7 +59,7 @@ pub(crate) struct Line {
     awaited: Vec<Awaited>,
     heredocs: usize,
     /// Texts that a variable or standard input hands on: values of assignments, the words of loops.
-    pub(crate) values: Vec<Word>,
+    pub(crate) values: Vec<ShellWord>,
     /// Files that it writes, and those that it runs.
     written: Vec<String>,
     run: Vec<String>,
@@ -78,20 +78,20 @@ struct Awaited {
     number: usize,
     /// The command that reads it, and its kind.
     command: usize,
-    class: programs::Class,
+    class: programs::ProgramClass,
 }
 
 /// A simple command: one program with its arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     /// The words, program first. Empty for an assignment that stands alone.
-    pub(crate) words: Vec<Word>,
+    pub(crate) words: Vec<ShellWord>,
     /// True if it only runs another command that is listed too, and changes nothing about it.
     pub(crate) transparent: bool,
     /// True if variables are set for it or by it. `PATH=… git status` is not `git status`.
     pub(crate) assigns: bool,
     /// Words that it may treat as a command, if its arguments are not understood.
-    pub(crate) mentions: Vec<Word>,
+    pub(crate) mentions: Vec<ShellWord>,
     /// The reason why it cannot be determined what it runs, if any. A rule that allows exactly this program settles
     /// it.
     doubt: Option<String>,
@@ -99,7 +99,7 @@ pub(crate) struct Simple {
 
 /// The standard input of a command.
 #[derive(Debug, Clone, Default)]
-struct Feed {
+struct StandardInput {
     /// True if the input is not visible: a pipe, a file.
     is_piped: bool,
     /// The visible input.
@@ -108,7 +108,7 @@ struct Feed {
     heredocs: Vec<usize>,
 }
 
-impl Feed {
+impl StandardInput {
     fn is_visible(&self) -> bool {
         !self.is_piped && (!self.texts.is_empty() || !self.heredocs.is_empty())
     }
@@ -116,11 +116,11 @@ impl Feed {
 
 /// A word of a command, unquoted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct ShellWord {
     /// The known text: all of it, or the part before the first unknown one.
     pub(crate) text: String,
     /// The extent to which it is known.
-    pub(crate) shape: Shape,
+    pub(crate) shape: WordShape,
     /// All of a word that is not known to its end, with a `*` for each part that only shows when it runs.
     pub(crate) outline: Option<String>,
     /// Whether it is a number that the shell keeps itself.
@@ -130,7 +130,7 @@ pub(crate) struct Word {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum WordShape {
     /// Known to the last character.
     Fixed,
     /// One word that begins with the text.
@@ -144,11 +144,11 @@ pub(crate) enum Shape {
 /// A file that a redirection opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileUse {
-    pub(crate) path: Word,
+    pub(crate) path: ShellWord,
     pub(crate) writes: bool,
 }
 
-impl Line {
+impl CommandLine {
     /// Parses a command line. Never fails: unreadable input is unclear.
     pub(crate) fn read(text: &str) -> Self {
         let mut line = Self::default();
@@ -156,7 +156,7 @@ impl Line {
             line.is_unclear("it is too long to be read");
             return line;
         }
-        read::Reader::new(text.as_bytes(), 0, &mut line).read_all();
+        parser::ShellParser::new(text.as_bytes(), 0, &mut line).read_all();
         line.look_back();
         line
     }
@@ -185,7 +185,7 @@ impl Line {
         if self.writes_any && (self.runs_git || self.runs_project || !self.run.is_empty()) {
             self.is_unclear("it runs a file, and writes one whose name is not in sight");
         }
-        if self.takes_options && self.values.iter().any(Word::may_hold_option) {
+        if self.takes_options && self.values.iter().any(ShellWord::may_hold_option) {
             self.is_unclear("a variable may hold an option that runs a command");
         }
         let words = self.commands.iter().map(|command| command.words.len()).sum::<usize>();
@@ -208,7 +208,7 @@ impl Line {
     }
 
     /// Notes a file that it writes.
-    fn writes(&mut self, file: &Word) {
+    fn writes(&mut self, file: &ShellWord) {
         match file.fixed() {
             Some(path) => self.written.push(path.to_owned()),
             None => self.writes_any = true,
@@ -241,10 +241,10 @@ impl Line {
     }
 }
 
-impl Simple {
+impl SimpleCommand {
     /// Returns the program, if its name is known.
     pub(crate) fn program(&self) -> Option<&str> {
-        self.words.first().and_then(Word::fixed)
+        self.words.first().and_then(ShellWord::fixed)
     }
 
     /// Formats the command for people, with `…` for unknown parts.
@@ -253,19 +253,19 @@ impl Simple {
             .words
             .iter()
             .map(|word| match word.shape {
-                Shape::Fixed | Shape::Glob => word.text.clone(),
-                Shape::One | Shape::Many => format!("{}…", word.text),
+                WordShape::Fixed | WordShape::Glob => word.text.clone(),
+                WordShape::One | WordShape::Many => format!("{}…", word.text),
             })
             .collect();
         words.join(" ")
     }
 }
 
-impl Word {
+impl ShellWord {
     pub(crate) fn fixed(&self) -> Option<&str> {
         match self.shape {
-            Shape::Fixed => Some(&self.text),
-            Shape::One | Shape::Many | Shape::Glob => None,
+            WordShape::Fixed => Some(&self.text),
+            WordShape::One | WordShape::Many | WordShape::Glob => None,
         }
     }
 
@@ -276,16 +276,16 @@ impl Word {
             Some((name, value)) if environment::is_plain_name(name.trim_end_matches('+')) => value,
             _ => text,
         };
-        let is_known = matches!(self.shape, Shape::Fixed | Shape::Glob);
+        let is_known = matches!(self.shape, WordShape::Fixed | WordShape::Glob);
         let is_open = !is_known && (value.is_empty() || value.starts_with('*'));
         is_open || value.split_whitespace().any(|word| word.starts_with('-'))
     }
 
     fn of(text: &str) -> Self {
-        Self { text: text.into(), ..Self::unknown(Shape::Fixed) }
+        Self { text: text.into(), ..Self::unknown(WordShape::Fixed) }
     }
 
-    fn unknown(shape: Shape) -> Self {
+    fn unknown(shape: WordShape) -> Self {
         let (text, outline) = (String::new(), None);
         Self { text, shape, outline, is_number: false, is_substituted: false }
     }

@@ -1,11 +1,13 @@
 //! The classes of programs, by what they do with their arguments. A program without a class is treated as one that
 //! may run its arguments.
 
-use super::{Awaited, Line, Shape, Simple, Word, base_name, evaluating, mentions};
+use super::{
+    Awaited, CommandLine, ShellWord, SimpleCommand, WordShape, base_name, evaluating, mentions,
+};
 
 /// The class of a program, by its treatment of arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ProgramClass {
     /// It runs none of them and evaluates none of them.
     Plain,
     /// It may run a program that an argument names, in words that can be searched.
@@ -457,7 +459,7 @@ const RUN_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// True if this tool, given these words, runs a command of them.
-pub(super) fn runs_what_follows(program: &str, words: &[Word]) -> bool {
+pub(super) fn runs_what_follows(program: &str, words: &[ShellWord]) -> bool {
     let Some((_, behind)) = RUN_WORDS.iter().find(|(name, _)| *name == program) else {
         return false;
     };
@@ -468,55 +470,62 @@ pub(super) fn runs_what_follows(program: &str, words: &[Word]) -> bool {
 }
 
 /// The words before a shell or an interpreter, whose own words are looked at as such.
-fn before_a_language(words: &[Word]) -> impl Iterator<Item = &Word> {
+fn before_a_language(words: &[ShellWord]) -> impl Iterator<Item = &ShellWord> {
     words.iter().take_while(|word| {
         let name = base_name(&word.text).to_ascii_lowercase();
-        !super::peel::is_shell(&name) && class(&name, true) != Class::Interpreter
+        !super::wrappers::is_shell(&name) && class(&name, true) != ProgramClass::Interpreter
     })
 }
 
 /// Returns the class of a program, by its lower-case name and its directory.
-pub(super) fn class(program: &str, is_of_the_system: bool) -> Class {
+pub(super) fn class(program: &str, is_of_the_system: bool) -> ProgramClass {
     let is_in = |list: &[&str]| list.contains(&program);
     if is_in(PLAIN) {
-        return if is_of_the_system { Class::Plain } else { Class::Unknown };
+        return if is_of_the_system { ProgramClass::Plain } else { ProgramClass::Unknown };
     }
     if is_in(TOOLS) {
-        return Class::Tool;
+        return ProgramClass::Tool;
     }
     if is_in(RUNNERS) {
-        return Class::Runner;
+        return ProgramClass::Runner;
     }
     // `python3.12` is python.
     let name = program.split('.').next().unwrap_or(program);
     let is_version = program[name.len()..].bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if INTERPRETERS.contains(&name) && is_version {
-        return Class::Interpreter;
+        return ProgramClass::Interpreter;
     }
-    Class::Unknown
+    ProgramClass::Unknown
 }
 
 /// Checks the arguments of a program that is no shell, wrapper or builtin: the commands it may run are recorded with
 /// the command at this index.
-pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed) {
+pub(super) fn look(
+    line: &mut CommandLine,
+    at: usize,
+    class: ProgramClass,
+    feed: &super::StandardInput,
+) {
     let words = line.commands[at].words.clone();
     let program = words[0].text.clone();
     let name = base_name(&program).to_ascii_lowercase();
     let arguments = &words[1..];
-    if class == Class::Plain {
+    if class == ProgramClass::Plain {
         let mut options = RUNNING_OPTIONS.iter().filter(|(p, _)| *p == name).flat_map(|(_, o)| *o);
         if options.any(|option| arguments.iter().any(|word| may_be_option(word, option))) {
             line.commands[at].doubt(format!("an option of `{program}` names a program to run"));
         }
         return;
     }
-    let unknown = arguments.iter().find(|word| word.fixed().is_none() && word.shape != Shape::Glob);
+    let unknown =
+        arguments.iter().find(|word| word.fixed().is_none() && word.shape != WordShape::Glob);
     let elsewhere = Some("it reads from elsewhere what it is to do");
     let mut doubt = None;
     match class {
-        Class::Plain => {}
-        Class::Tool => {
-            let may_be_option = |word: &&Word| word.fixed().is_none() && word.text.starts_with('-');
+        ProgramClass::Plain => {}
+        ProgramClass::Tool => {
+            let may_be_option =
+                |word: &&ShellWord| word.fixed().is_none() && word.text.starts_with('-');
             if arguments.iter().any(|word| may_be_option(&word)) {
                 doubt = Some("an option is only known when it runs");
             }
@@ -526,7 +535,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
             line.runs_project |= BUILDERS.contains(&name.as_str());
             doubt = doubt.or(evaluating::look_at_tool(line, &name, arguments));
         }
-        Class::Runner => {
+        ProgramClass::Runner => {
             line.runs_project = true;
             if unknown.is_some() {
                 doubt = Some("what it runs is only known when it runs");
@@ -536,7 +545,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
                 doubt = Some("it may give a shell what stands in its words");
             }
         }
-        Class::Interpreter => {
+        ProgramClass::Interpreter => {
             let found = evaluating::look_at_interpreter(line, &name, arguments);
             let is_visible = feed.is_visible();
             let has_code = arguments.iter().any(|word| !is_lone_option(&word.text));
@@ -546,7 +555,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
             doubt = found.doubt.or(elsewhere.filter(|_| reads && !is_visible));
             line.has_unknown_program |= found.may_read_code && !is_visible;
         }
-        Class::Unknown => {
+        ProgramClass::Unknown => {
             if unknown.is_some() {
                 doubt =
                     Some("it is a program nothing is known of, with an argument that is not known");
@@ -567,7 +576,7 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
     }
     for text in &feed.texts {
         mentions::of_text(text, &mut found);
-        if class == Class::Unknown && mentions::holds_shell_signs(text) {
+        if class == ProgramClass::Unknown && mentions::holds_shell_signs(text) {
             line.commands[at].doubt(format!("`{program}`: it is given what a shell would read"));
         }
     }
@@ -581,13 +590,13 @@ pub(super) fn look(line: &mut Line, at: usize, class: Class, feed: &super::Feed)
 }
 
 /// True if this option, abbreviated to any length, may be given.
-fn may_be_option(word: &Word, option: &str) -> bool {
+fn may_be_option(word: &ShellWord, option: &str) -> bool {
     let name = word.text.split('=').next().unwrap_or_default();
     let is_it = name.len() > 2 && name.starts_with("--") && option.starts_with(name);
     is_it || (word.fixed().is_none() && word.text.starts_with('-'))
 }
 
-fn reads_standard_input(words: &[Word]) -> bool {
+fn reads_standard_input(words: &[ShellWord]) -> bool {
     words.iter().any(|word| evaluating::is_standard_input(&word.text))
 }
 
@@ -604,7 +613,7 @@ fn is_lone_option(text: &str) -> bool {
         && text != "-e"
 }
 
-impl Simple {
+impl SimpleCommand {
     /// Records a doubt. The first reason is kept.
     pub(super) fn doubt(&mut self, why: impl Into<String>) {
         self.doubt.get_or_insert_with(|| why.into());

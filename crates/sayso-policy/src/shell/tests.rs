@@ -4,8 +4,9 @@ use super::*;
 
 /// Returns the commands of a line without transparent wrappers, and true if it is unclear.
 fn found(text: &str) -> (Vec<String>, bool) {
-    let line = Line::read(text);
-    let commands = line.commands.iter().filter(|c| !c.transparent).map(Simple::in_words).collect();
+    let line = CommandLine::read(text);
+    let commands =
+        line.commands.iter().filter(|c| !c.transparent).map(SimpleCommand::in_words).collect();
     let all: Vec<usize> = (0..line.commands.len()).collect();
     (commands, line.unclear_but_for(&all).is_some())
 }
@@ -75,7 +76,7 @@ fn the_commands_of_a_line_are_found() {
         commands.sort();
         expected.sort();
         assert_eq!(commands, expected, "{text:?}");
-        assert!(!unclear, "{text:?} is unclear: {:?}", Line::read(text).unclear());
+        assert!(!unclear, "{text:?} is unclear: {:?}", CommandLine::read(text).unclear());
     }
 }
 
@@ -159,7 +160,7 @@ fn what_cannot_be_told_is_unclear_and_the_rest_is_still_found() {
 #[test]
 fn files_are_noted_and_variables_too() {
     let files = |text: &str| {
-        let line = Line::read(text);
+        let line = CommandLine::read(text);
         let texts: Vec<_> = line
             .files
             .iter()
@@ -183,10 +184,10 @@ fn files_are_noted_and_variables_too() {
         "read X",
         "if X=1 a; then b; fi",
     ] {
-        let line = Line::read(text);
+        let line = CommandLine::read(text);
         assert!(line.commands.iter().any(|c| c.assigns), "{text:?}: {line:?}");
     }
-    assert!(Line::read("cd x && a > y").moves);
+    assert!(CommandLine::read("cd x && a > y").moves);
 }
 
 #[test]
@@ -208,8 +209,8 @@ fn only_the_systems_own_wrappers_are_looked_through() {
 
 #[test]
 fn a_script_is_a_program_too() {
-    let line = Line::read("bash -x deploy.sh now");
-    let commands: Vec<_> = line.commands.iter().map(Simple::in_words).collect();
+    let line = CommandLine::read("bash -x deploy.sh now");
+    let commands: Vec<_> = line.commands.iter().map(SimpleCommand::in_words).collect();
     assert_eq!(commands, ["bash -x deploy.sh now", "deploy.sh now"]);
 }
 
@@ -227,7 +228,7 @@ fn depth_and_number_are_bounded() {
         "a<<E\n".repeat(20_000),
         "x".repeat(2_000_000),
     ] {
-        assert!(Line::read(&text).unclear().is_some(), "{:?}", &text[..10]);
+        assert!(CommandLine::read(&text).unclear().is_some(), "{:?}", &text[..10]);
     }
 }
 
@@ -260,7 +261,7 @@ mod properties {
     proptest! {
         #[test]
         fn nothing_makes_it_panic(text in ".{0,200}") {
-            Line::read(&text);
+            CommandLine::read(&text);
         }
 
         #[test]
@@ -274,7 +275,7 @@ mod properties {
                 0..60,
             ),
         ) {
-            Line::read(&parts.concat());
+            CommandLine::read(&parts.concat());
         }
 
         #[test]
@@ -283,8 +284,8 @@ mod properties {
             ways in prop::collection::vec(0usize..13, 0..5),
         ) {
             let text = ways.iter().fold(program.to_owned(), |text, way| wrap(*way, &text));
-            let line = Line::read(&text);
-            let commands: Vec<_> = line.commands.iter().map(Simple::in_words).collect();
+            let line = CommandLine::read(&text);
+            let commands: Vec<_> = line.commands.iter().map(SimpleCommand::in_words).collect();
             prop_assert!(commands.iter().any(|c| c == program), "{text:?}: {commands:?}");
         }
 
@@ -294,7 +295,7 @@ mod properties {
             prop_assume!(!words.iter().any(|word| word == "{" || word == "}"));
             let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
             let text = format!("echo {}", quoted.collect::<Vec<_>>().join(" "));
-            let line = Line::read(&text);
+            let line = CommandLine::read(&text);
             prop_assert_eq!(line.unclear(), None, "{}", text);
             let found: Vec<_> = line.commands[0].words[1..].iter().map(|w| w.text.clone()).collect();
             prop_assert_eq!(found, words);
@@ -327,7 +328,7 @@ mod properties {
         ] {
             let text = part.repeat(100_000 / part.len());
             for _ in 0..20 {
-                Line::read(&text);
+                CommandLine::read(&text);
             }
         }
     }

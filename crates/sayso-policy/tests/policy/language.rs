@@ -1,13 +1,13 @@
 //! The language of policies: what it takes, and how it says what is wrong.
 
-use sayso_policy::{Known, Layer, Mistake, Policies, Policy, RULES_MAX};
+use sayso_policy::{FileDiagnostic, KnownNames, Policy, PolicyLayer, PolicySet, RULES_MAX};
 use std::collections::BTreeSet;
 
-fn mistakes(layer: Layer, text: &str) -> Vec<Mistake> {
+fn mistakes(layer: PolicyLayer, text: &str) -> Vec<FileDiagnostic> {
     Policy::parse(layer, "p.yaml", text).err().unwrap_or_default()
 }
 
-fn said(layer: Layer, text: &str) -> String {
+fn said(layer: PolicyLayer, text: &str) -> String {
     mistakes(layer, text).iter().map(|m| format!("{m}\n")).collect()
 }
 
@@ -56,7 +56,7 @@ tests:
   - {name: t, request: {on: tool}, expect: ask}
   - {name: t, request: {on: tool, tool: X}, expect: maybe, by: on}
 "#;
-    insta::assert_snapshot!(said(Layer::Space, text));
+    insta::assert_snapshot!(said(PolicyLayer::Space, text));
 }
 
 #[test]
@@ -73,7 +73,7 @@ rules:
   - {name: late, on: lifecycle, when: time.hour > 20, then: deny}
   - {name: early, on: lifecycle, when: time.hour < 8, then: ask}
 "#;
-    insta::assert_snapshot!(said(Layer::Space, text), @r"
+    insta::assert_snapshot!(said(PolicyLayer::Space, text), @r"
     p.yaml:5: `some-push` is never reached: `no-push` on line 4 says deny to all of it; drop it, or give `no-push` an `unless`
     p.yaml:6: `idle` allows what is allowed anyway, so it never counts; add `otherwise: {tool: ask}`; for an exception from a rule that asks or denies, give that rule an `unless`
     p.yaml:8: `from-open` is never reached: `closing` on line 7 says ask to all of it; drop it, or give `closing` an `unless`
@@ -87,16 +87,21 @@ fn silence_may_approve_only_low_risk_and_only_by_an_admin() {
             "rules:\n  - name: r\n    on: tool\n    then: ask\n    ask: {{deadline: 1h, at_end: approve{risk}}}\n"
         )
     };
-    assert_eq!(mistakes(Layer::Admin, &rule(", risk: low")), []);
-    assert_eq!(mistakes(Layer::Admin, &rule("")).len(), 1);
-    assert_eq!(mistakes(Layer::Admin, &rule(", risk: high")).len(), 1);
-    for layer in [Layer::Floor, Layer::Space, Layer::Agent("a".into()), Layer::Task("t".into())] {
+    assert_eq!(mistakes(PolicyLayer::Admin, &rule(", risk: low")), []);
+    assert_eq!(mistakes(PolicyLayer::Admin, &rule("")).len(), 1);
+    assert_eq!(mistakes(PolicyLayer::Admin, &rule(", risk: high")).len(), 1);
+    for layer in [
+        PolicyLayer::Floor,
+        PolicyLayer::Space,
+        PolicyLayer::Agent("a".into()),
+        PolicyLayer::Task("t".into()),
+    ] {
         assert_eq!(mistakes(layer.clone(), &rule(", risk: low")).len(), 1, "{layer}");
     }
     let question = rule(", risk: low").replace("on: tool", "on: ask");
-    assert_eq!(mistakes(Layer::Admin, &question).len(), 1);
+    assert_eq!(mistakes(PolicyLayer::Admin, &question).len(), 1);
     let by_default = "ask: {deadline: 1h, at_end: approve, risk: low}";
-    assert_eq!(mistakes(Layer::Space, by_default).len(), 1);
+    assert_eq!(mistakes(PolicyLayer::Space, by_default).len(), 1);
 }
 
 #[test]
@@ -105,18 +110,20 @@ fn everything_that_grows_is_bounded() {
         .map(|n| format!("  - {{name: r{n}, on: tool, match: {{tool: T{n}}}, then: deny}}\n"))
         .collect();
     let many = format!("rules:\n{rules}");
-    assert!(said(Layer::Space, &many).contains("1001 rules, 1000 are allowed"));
+    assert!(said(PolicyLayer::Space, &many).contains("1001 rules, 1000 are allowed"));
     let fits = many.rsplit_once("  - {name: r1000").map(|(head, _)| head).unwrap_or_default();
-    assert_eq!(said(Layer::Space, fits), "");
+    assert_eq!(said(PolicyLayer::Space, fits), "");
     let long = format!("# {}\nrules: []", "x".repeat(256 * 1024));
-    assert!(said(Layer::Space, &long).contains("262144 are allowed"));
+    assert!(said(PolicyLayer::Space, &long).contains("262144 are allowed"));
     let condition = format!("true || {}", "true || ".repeat(600) + "true");
     let text = format!("rules:\n  - {{name: r, on: tool, then: deny, when: '{condition}'}}");
-    assert!(said(Layer::Space, &text).contains("longer than 4096 bytes"));
+    assert!(said(PolicyLayer::Space, &text).contains("longer than 4096 bytes"));
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n";
-    assert!(said(Layer::Space, bomb).contains("no YAML that can be used"));
-    assert!(said(Layer::Space, "rules: [").contains("no YAML that can be used"));
-    assert!(said(Layer::Space, "rules:\n  - name: half\n    on: to").contains("needs `then`"));
+    assert!(said(PolicyLayer::Space, bomb).contains("no YAML that can be used"));
+    assert!(said(PolicyLayer::Space, "rules: [").contains("no YAML that can be used"));
+    assert!(
+        said(PolicyLayer::Space, "rules:\n  - name: half\n    on: to").contains("needs `then`")
+    );
 }
 
 #[test]
@@ -138,14 +145,14 @@ fn conditions_that_would_take_the_machine_down_are_mistakes() {
     for condition in &nasty {
         let quoted = condition.replace('\'', "''");
         let text = format!("rules:\n  - {{name: r, on: tool, then: deny, when: '{quoted}'}}");
-        let said = said(Layer::Space, &text);
+        let said = said(PolicyLayer::Space, &text);
         assert!(said.contains("the condition"), "{}… {said}", &condition[..30]);
         // Read without the check, it asks: see `rulings`.
-        assert!(Policy::parse_again(Layer::Space, "p", &text).is_ok());
+        assert!(Policy::parse_again(PolicyLayer::Space, "p", &text).is_ok());
     }
     let wide = "true && ".repeat(500) + "true";
     let text = format!("rules:\n  - {{name: r, on: tool, then: deny, when: '{wide}'}}");
-    let told = said(Layer::Space, &text);
+    let told = said(PolicyLayer::Space, &text);
     assert!(told.is_empty() || told.contains("nested too deeply"), "{told}");
 }
 
@@ -159,20 +166,20 @@ rules:
   - {name: c, on: lifecycle, match: {target: "r*"}, then: ask, ask: {veto: "@nobody", of: "@owners"}}
 "#;
     let set = |names: &[&str]| Some(names.iter().map(|n| (*n).to_owned()).collect::<BTreeSet<_>>());
-    let known = Known {
+    let known = KnownNames {
         people: set(&["ann", "cid", "dan"]),
         agents: set(&["rex"]),
         roles: set(&["code", "test"]),
-        ..Known::of_every_space()
+        ..KnownNames::of_every_space()
     };
-    let policies = Policies::new(vec![
-        Policy::parse(Layer::Space, "space.yaml", space).unwrap(),
-        Policy::parse(Layer::Admin, "admin.yaml", admin).unwrap(),
-        Policy::parse(Layer::Agent("max".into()), "max.yaml", "rules: []").unwrap(),
+    let policies = PolicySet::new(vec![
+        Policy::parse(PolicyLayer::Space, "space.yaml", space).unwrap(),
+        Policy::parse(PolicyLayer::Admin, "admin.yaml", admin).unwrap(),
+        Policy::parse(PolicyLayer::Agent("max".into()), "max.yaml", "rules: []").unwrap(),
     ]);
     let said: String = policies.check(&known).iter().map(|m| format!("{m}\n")).collect();
     insta::assert_snapshot!(said);
-    assert_eq!(Policies::new(vec![]).check(&known), []);
+    assert_eq!(PolicySet::new(vec![]).check(&known), []);
 }
 
 #[test]
@@ -180,10 +187,13 @@ fn a_file_with_mistakes_is_checked_against_the_world_all_the_same() {
     let space = "groups: {a: [], b: [ann]}\nrules:\n  - {name: x, on: transition, match: {from: review}, then: akss}\n  - {name: y, on: transition, match: {to: done}, then: ask, ask: {of: '@c'}}\n";
     let rex = "rules:\n  - {name: z, on: tool, then: ask, ask: {of: '@b'}}\n";
     let files = |space| {
-        [(Layer::Agent("rex".into()), "rex.yaml", rex), (Layer::Space, "space.yaml", space)]
+        [
+            (PolicyLayer::Agent("rex".into()), "rex.yaml", rex),
+            (PolicyLayer::Space, "space.yaml", space),
+        ]
     };
     let said = |space| -> String {
-        let found = sayso_policy::mistakes(files(space), &Known::of_every_space());
+        let found = sayso_policy::mistakes(files(space), &KnownNames::of_every_space());
         found.iter().map(|m| format!("{m}\n")).collect()
     };
     insta::assert_snapshot!(said(space), @r"
@@ -201,23 +211,23 @@ fn a_file_with_mistakes_is_checked_against_the_world_all_the_same() {
 #[test]
 fn a_file_may_be_empty() {
     for text in ["", "# Nothing yet.\n", "rules:\n", "groups: {}\nrules: []\ntests: []\n"] {
-        assert_eq!(said(Layer::Space, text), "", "{text:?}");
+        assert_eq!(said(PolicyLayer::Space, text), "", "{text:?}");
     }
     for text in ["[]", "a text", "5", "rules: 5", "rules: {a: b}", "tests: x", "groups: [a]"] {
-        assert_ne!(said(Layer::Space, text), "", "{text:?}");
+        assert_ne!(said(PolicyLayer::Space, text), "", "{text:?}");
     }
 }
 
 #[test]
 fn the_digest_names_what_counts() {
-    let digest = |layer: Layer, file: &str, text: &str| {
-        Policies::new(vec![Policy::parse(layer, file, text).unwrap()]).digest().clone()
+    let digest = |layer: PolicyLayer, file: &str, text: &str| {
+        PolicySet::new(vec![Policy::parse(layer, file, text).unwrap()]).digest().clone()
     };
     let text = "rules:\n  - {name: r, on: tool, then: deny}\n";
     let same = "# A comment.\nrules:\n  - then: deny\n    name: r\n    on: tool\ntests: []\n";
     let other = "rules:\n  - {name: r, on: tool, then: ask}\n";
-    let one = digest(Layer::Space, "a", text);
-    assert_eq!(one, digest(Layer::Space, "b", same));
-    assert_ne!(one, digest(Layer::Space, "a", other));
-    assert_ne!(one, digest(Layer::Admin, "a", text));
+    let one = digest(PolicyLayer::Space, "a", text);
+    assert_eq!(one, digest(PolicyLayer::Space, "b", same));
+    assert_ne!(one, digest(PolicyLayer::Space, "a", other));
+    assert_ne!(one, digest(PolicyLayer::Admin, "a", text));
 }

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use sayso_policy::{
-    Decided, Demands, Effect, Layer, Policies, Policy, Preset, Recorded, Request, suggest,
+    AskDemands, DecidedRequest, Policy, PolicyEffect, PolicyLayer, PolicyPreset, PolicyRequest,
+    PolicySet, RecordedRequest, suggest,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -68,13 +69,13 @@ fn rule() -> impl Strategy<Value = String> {
     (on, when, then).prop_map(|(on, when, then)| format!("{on}{when}{then}"))
 }
 
-fn policy() -> impl Strategy<Value = (Layer, String)> {
+fn policy() -> impl Strategy<Value = (PolicyLayer, String)> {
     let layer = prop_oneof![
-        Just(Layer::Floor),
-        Just(Layer::Admin),
-        Just(Layer::Space),
-        Just(Layer::Agent("rex".into())),
-        Just(Layer::Task("t1".into())),
+        Just(PolicyLayer::Floor),
+        Just(PolicyLayer::Admin),
+        Just(PolicyLayer::Space),
+        Just(PolicyLayer::Agent("rex".into())),
+        Just(PolicyLayer::Task("t1".into())),
     ];
     let otherwise = one_of(&["{}", "{tool: ask}", "{tool: deny, transition: ask}", "{ask: deny}"]);
     (layer, otherwise, terms(), prop::collection::vec(rule(), 0..5)).prop_map(
@@ -101,7 +102,7 @@ fn policy() -> impl Strategy<Value = (Layer, String)> {
     )
 }
 
-fn request() -> impl Strategy<Value = Request> {
+fn request() -> impl Strategy<Value = PolicyRequest> {
     let subject = prop::sample::select(vec![
         json!({"on": "tool", "tool": "Bash", "command": "git status"}),
         json!({"on": "tool", "tool": "Bash", "command": "ls; git push"}),
@@ -125,16 +126,16 @@ fn request() -> impl Strategy<Value = Request> {
     })
 }
 
-fn policies(texts: &[(Layer, String)]) -> Policies {
-    let parse = |(layer, text): &(Layer, String)| {
+fn policies(texts: &[(PolicyLayer, String)]) -> PolicySet {
+    let parse = |(layer, text): &(PolicyLayer, String)| {
         Policy::parse(layer.clone(), "p", text).unwrap_or_else(|m| panic!("{m:#?}"))
     };
-    Policies::new(texts.iter().map(parse).collect())
+    PolicySet::new(texts.iter().map(parse).collect())
 }
 
 /// Every group of people whose yes satisfies the later demands satisfied the earlier ones, at any
 /// time; and nothing else got easier.
-fn is_not_weaker(before: &Demands, after: &Demands) -> Result<(), String> {
+fn is_not_weaker(before: &AskDemands, after: &AskDemands) -> Result<(), String> {
     const HOUR: u64 = 3_600_000;
     for ms in [0, HOUR - 1, HOUR, HOUR * 2, HOUR * 3, HOUR * 100] {
         for bits in 0..16u8 {
@@ -147,7 +148,7 @@ fn is_not_weaker(before: &Demands, after: &Demands) -> Result<(), String> {
             }
         }
     }
-    let ends = |demands: &Demands| demands.deadline_ms.unwrap_or(u64::MAX);
+    let ends = |demands: &AskDemands| demands.deadline_ms.unwrap_or(u64::MAX);
     let checks = [
         ("veto", before.veto.is_subset(&after.veto)),
         ("launcher", !before.not_launcher || after.not_launcher),
@@ -163,8 +164,8 @@ fn is_not_weaker(before: &Demands, after: &Demands) -> Result<(), String> {
     }
 }
 
-fn cautious() -> Policies {
-    policies(&[(Layer::Space, Preset::Cautious.text().to_owned())])
+fn cautious() -> PolicySet {
+    policies(&[(PolicyLayer::Space, PolicyPreset::Cautious.text().to_owned())])
 }
 
 proptest! {
@@ -196,10 +197,10 @@ proptest! {
         let policies = policies(&texts);
         let (ruling, explanation) = (policies.ruling(&request), policies.explain(&request));
         prop_assert_eq!(&ruling, &explanation.ruling);
-        prop_assert_eq!(ruling.demands.is_some(), ruling.effect == Effect::Ask);
+        prop_assert_eq!(ruling.demands.is_some(), ruling.effect == PolicyEffect::Ask);
         let decided = explanation.looked.iter().filter(|looked| looked.decided).count();
         prop_assert!(decided >= ruling.because.len().min(1), "{:#?}", explanation);
-        let silent = ruling.demands.as_ref().is_some_and(Demands::may_approve_by_silence);
+        let silent = ruling.demands.as_ref().is_some_and(AskDemands::may_approve_by_silence);
         prop_assert_eq!(explanation.alarms.len(), usize::from(silent));
     }
 
@@ -211,7 +212,7 @@ proptest! {
         let (before, after) = (policies(&texts), policies(&texts));
         let count = requests.len();
         let recorded =
-            requests.into_iter().map(|request| Recorded { name: String::new(), request });
+            requests.into_iter().map(|request| RecordedRequest { name: String::new(), request });
         let replay = after.replay(&before, recorded, 3);
         prop_assert_eq!(replay.looked, count as u64);
         prop_assert_eq!(replay.changed(), 0);
@@ -246,14 +247,14 @@ proptest! {
         let policies = cautious();
         let effect = |command: String| {
             let request = json!({"on": "tool", "tool": "Bash", "command": command});
-            let request: Request = serde_json::from_value(request).unwrap();
+            let request: PolicyRequest = serde_json::from_value(request).unwrap();
             policies.ruling(&request).effect
         };
-        prop_assume!(effect(line.clone()) == Effect::Allow);
+        prop_assume!(effect(line.clone()) == PolicyEffect::Allow);
         for more in ["; rm -rf x", "\nrm -rf x", " && rm -rf x", " | rm -rf x", "$(rm -rf x)", "`rm -rf x`"] {
-            prop_assert_ne!(effect(format!("{line}{more}")), Effect::Allow, "{:?}{:?}", line, more);
+            prop_assert_ne!(effect(format!("{line}{more}")), PolicyEffect::Allow, "{:?}{:?}", line, more);
             let before = more.trim_start_matches([';', '\n', ' ', '&', '|']);
-            prop_assert_ne!(effect(format!("{before}; {line}")), Effect::Allow, "{:?}{:?}", before, line);
+            prop_assert_ne!(effect(format!("{before}; {line}")), PolicyEffect::Allow, "{:?}{:?}", before, line);
         }
     }
 
@@ -269,12 +270,12 @@ fn replay_counts_and_shows_what_changes() {
     let text = |tool: &str, then: &str| {
         format!("rules: [{{name: r, on: tool, match: {{tool: {tool}}}, then: {then}}}]")
     };
-    let one = policies(&[(Layer::Space, text("Read", "ask"))]);
-    let two = policies(&[(Layer::Space, text("Write", "deny"))]);
+    let one = policies(&[(PolicyLayer::Space, text("Read", "ask"))]);
+    let two = policies(&[(PolicyLayer::Space, text("Write", "deny"))]);
     let recorded = (0..30).map(|n| {
         let tool = ["Read", "Write", "Glob"][n % 3];
         let request = serde_json::from_value(json!({"on": "tool", "tool": tool})).unwrap();
-        Recorded { name: format!("g{n}"), request }
+        RecordedRequest { name: format!("g{n}"), request }
     });
     let replay = two.replay(&one, recorded, 2);
     let lines: Vec<_> = replay
@@ -298,12 +299,13 @@ fn replay_counts_and_shows_what_changes() {
 
 #[test]
 fn suggestions_are_modest_and_can_be_used() {
-    let decided = |value: serde_json::Value, approved: bool, asked_by: Option<&str>| Decided {
-        request: serde_json::from_value(value).unwrap(),
-        approved,
-        by: "ann".into(),
-        asked_by: asked_by.map(Into::into),
-    };
+    let decided =
+        |value: serde_json::Value, approved: bool, asked_by: Option<&str>| DecidedRequest {
+            request: serde_json::from_value(value).unwrap(),
+            approved,
+            by: "ann".into(),
+            asked_by: asked_by.map(Into::into),
+        };
     let bash = |command: &str, approved| {
         decided(json!({"on": "tool", "tool": "Bash", "command": command}), approved, None)
     };
@@ -342,13 +344,13 @@ fn suggestions_are_modest_and_can_be_used() {
     let rules: Vec<_> =
         suggestions.iter().filter(|s| s.exception_of.is_none()).map(|s| s.rule.clone()).collect();
     let text = format!("otherwise: {{tool: ask, transition: ask}}\nrules:\n{}\n", rules.join("\n"));
-    let policies = policies(&[(Layer::Space, text)]);
+    let policies = policies(&[(PolicyLayer::Space, text)]);
     for (command, expected) in [
-        ("cargo test -p b", Effect::Allow),
-        ("ls -la 'a *'", Effect::Allow),
-        ("ls -la 'a b'", Effect::Ask),
-        ("rm x1", Effect::Ask),
-        ("npm install", Effect::Ask),
+        ("cargo test -p b", PolicyEffect::Allow),
+        ("ls -la 'a *'", PolicyEffect::Allow),
+        ("ls -la 'a b'", PolicyEffect::Ask),
+        ("rm x1", PolicyEffect::Ask),
+        ("npm install", PolicyEffect::Ask),
     ] {
         let request =
             serde_json::from_value(json!({"on": "tool", "tool": "Bash", "command": command}))

@@ -1,34 +1,36 @@
 //! What policies say of requests: the examples of the design, layers, conditions, exceptions.
 
-use sayso_policy::{Effect, Explanation, Layer, Policies, Policy, Request};
+use sayso_policy::{
+    Policy, PolicyEffect, PolicyLayer, PolicyRequest, PolicySet, RulingExplanation,
+};
 use serde_json::{Value, json};
 
-fn policy(layer: Layer, text: &str) -> Policy {
+fn policy(layer: PolicyLayer, text: &str) -> Policy {
     let file = format!("{}.yaml", layer.to_string().replace(' ', "-"));
     Policy::parse(layer, &file, text).unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))
 }
 
-fn space(text: &str) -> Policies {
-    Policies::new(vec![policy(Layer::Space, text)])
+fn space(text: &str) -> PolicySet {
+    PolicySet::new(vec![policy(PolicyLayer::Space, text)])
 }
 
-fn request(value: Value) -> Request {
+fn request(value: Value) -> PolicyRequest {
     serde_json::from_value(value).unwrap()
 }
 
-fn bash(command: &str) -> Request {
+fn bash(command: &str) -> PolicyRequest {
     request(json!({"on": "tool", "tool": "Bash", "command": command}))
 }
 
-fn effect(policies: &Policies, request: &Request) -> Effect {
+fn effect(policies: &PolicySet, request: &PolicyRequest) -> PolicyEffect {
     policies.ruling(request).effect
 }
 
-use Effect::{Allow, Ask, Deny};
+use PolicyEffect::{Allow, Ask, Deny};
 
 #[test]
 fn without_a_policy_nothing_is_gated_that_was_not_asked_for() {
-    let none = Policies::new(vec![]);
+    let none = PolicySet::new(vec![]);
     for (value, expected) in [
         (json!({"on": "tool", "tool": "Bash", "command": "eval \"$X\""}), Allow),
         (json!({"on": "transition", "from": "open", "to": "closed"}), Allow),
@@ -232,12 +234,12 @@ rules:
                                 "task": {"handle": "t1", "priority": 1}}));
     let stack = |n: usize| {
         let all = [
-            (Layer::Admin, admin),
-            (Layer::Space, space),
-            (Layer::Agent("rex".into()), agent),
-            (Layer::Task("t1".into()), task),
+            (PolicyLayer::Admin, admin),
+            (PolicyLayer::Space, space),
+            (PolicyLayer::Agent("rex".into()), agent),
+            (PolicyLayer::Task("t1".into()), task),
         ];
-        Policies::new(all.into_iter().take(n).map(|(l, t)| policy(l, t)).collect())
+        PolicySet::new(all.into_iter().take(n).map(|(l, t)| policy(l, t)).collect())
     };
     let one = stack(1).explain(&deploy);
     assert_eq!(one.alarms, ["if nobody answers within 4h, it counts as approved"]);
@@ -257,10 +259,10 @@ rules:
     let other = request(json!({"on": "tool", "tool": "Deploy", "agent": "max"}));
     assert_eq!(effect(&stack(4), &other), Ask);
     // What is done to an agent is judged by its own policy too.
-    let calm = policy(Layer::Agent("rex".into()), "otherwise: {lifecycle: deny}");
+    let calm = policy(PolicyLayer::Agent("rex".into()), "otherwise: {lifecycle: deny}");
     let stop =
         request(json!({"on": "lifecycle", "action": "stop", "target": "rex", "agent": "max"}));
-    assert_eq!(effect(&Policies::new(vec![calm]), &stop), Deny);
+    assert_eq!(effect(&PolicySet::new(vec![calm]), &stop), Deny);
 }
 
 #[test]
@@ -321,8 +323,8 @@ fn a_condition_that_fails_asks_even_where_it_would_allow_or_was_never_checked() 
     let allows = "otherwise: {tool: deny}\nrules: [{name: r, on: tool, match: {command: ls *}, when: task.priority < 2, then: allow}]";
     assert_eq!(effect(&space(allows), &request), Ask);
     let broken = "rules: [{name: r, on: tool, when: 'nonsense(', then: deny}]";
-    let policy = Policy::parse_again(Layer::Space, "p", broken).unwrap();
-    let ruling = Policies::new(vec![policy]).ruling(&request);
+    let policy = Policy::parse_again(PolicyLayer::Space, "p", broken).unwrap();
+    let ruling = PolicySet::new(vec![policy]).ruling(&request);
     assert_eq!(ruling.effect, Ask);
     assert!(ruling.reason().contains("could not be judged"), "{}", ruling.reason());
     // A list longer than anybody walks through in a hook.
@@ -371,7 +373,7 @@ rules:
     );
     let request = request(json!({"on": "tool", "tool": "Bash", "command": "ls; git push",
                                  "time": {"hour": 9}}));
-    let Explanation { looked, commands, ruling, .. } = policies.explain(&request);
+    let RulingExplanation { looked, commands, ruling, .. } = policies.explain(&request);
     assert_eq!(commands, ["ls", "git push"]);
     let lines: Vec<_> = looked
         .iter()
@@ -402,5 +404,5 @@ rules:
 #[test]
 fn policies_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>() {}
-    is_shared::<Policies>();
+    is_shared::<PolicySet>();
 }

@@ -4,7 +4,7 @@
 //!
 //! `SAYSO_LINES=10000` runs so many, `SAYSO_SEED=7` others than usual.
 
-use sayso_policy::{Effect, Layer, Policies, Policy, Request};
+use sayso_policy::{Policy, PolicyEffect, PolicyLayer, PolicyRequest, PolicySet};
 use serde_json::json;
 use std::collections::HashMap;
 use std::fs;
@@ -285,15 +285,15 @@ fn run(shell: &str, line: &str, bin: &Path, folder: &Path, log: &Path) {
 }
 
 /// A policy that denies exactly this call.
-fn denies(call: &[&str]) -> Policies {
+fn denies(call: &[&str]) -> PolicySet {
     let command = shell_words::join(call);
     let rule = json!({"name": "r", "on": "tool", "match": {"command": command}, "then": "deny"});
     let text = json!({"rules": [rule]}).to_string();
-    let policy = Policy::parse(Layer::Space, "space.yaml", &text);
-    Policies::new(vec![policy.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))])
+    let policy = Policy::parse(PolicyLayer::Space, "space.yaml", &text);
+    PolicySet::new(vec![policy.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))])
 }
 
-fn request(command: &str) -> Request {
+fn request(command: &str) -> PolicyRequest {
     let request = json!({"on": "tool", "tool": "Bash", "command": command});
     serde_json::from_value(request).unwrap()
 }
@@ -336,8 +336,8 @@ fn no_shell_runs_what_the_reader_does_not_see() {
             });
         }
     });
-    let nothing = Policies::new(vec![]);
-    let mut known: HashMap<String, Policies> = HashMap::new();
+    let nothing = PolicySet::new(vec![]);
+    let mut known: HashMap<String, PolicySet> = HashMap::new();
     let (mut clear, mut calls, mut unseen) = (0, 0, vec![]);
     for (at, line) in all.iter().enumerate() {
         let is_clear = nothing.explain(&request(line)).unclear.is_none();
@@ -355,7 +355,7 @@ fn no_shell_runs_what_the_reader_does_not_see() {
                 }
                 calls += usize::from(is_clear);
                 let policies = known.entry(words.join(" ")).or_insert_with(|| denies(&words));
-                if policies.ruling(&request(line)).effect == Effect::Allow {
+                if policies.ruling(&request(line)).effect == PolicyEffect::Allow {
                     unseen.push(format!("{shell} ran {words:?} of {line:?}"));
                 }
             }

@@ -1,6 +1,6 @@
 //! Known ways to run a command past a rule about it: none passes but those that the guide names.
 
-use sayso_policy::{Effect, Layer, Policies, Policy, Request, lines_beyond};
+use sayso_policy::{Policy, PolicyEffect, PolicyLayer, PolicyRequest, PolicySet, lines_beyond};
 use serde_json::json;
 
 const RULES: &str = "
@@ -10,14 +10,14 @@ rules:
   - {name: fetching, on: tool, match: {command: curl *}, then: ask}
 ";
 
-fn policies(text: &str) -> Policies {
-    let policy = Policy::parse(Layer::Space, "space.yaml", text);
-    Policies::new(vec![policy.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))])
+fn policies(text: &str) -> PolicySet {
+    let policy = Policy::parse(PolicyLayer::Space, "space.yaml", text);
+    PolicySet::new(vec![policy.unwrap_or_else(|mistakes| panic!("{mistakes:#?}"))])
 }
 
-fn effect(policies: &Policies, command: &str) -> Effect {
+fn effect(policies: &PolicySet, command: &str) -> PolicyEffect {
     let request = json!({"on": "tool", "tool": "Bash", "command": command});
-    let request: Request = serde_json::from_value(request).unwrap();
+    let request: PolicyRequest = serde_json::from_value(request).unwrap();
     policies.ruling(&request).effect
 }
 
@@ -34,13 +34,13 @@ fn nothing_known_passes_but_what_the_guide_names() {
     let beyond = lines_beyond("git push");
     assert!(beyond.len() >= 10);
     for line in beyond {
-        assert_eq!(effect(&policies, &line.line), Effect::Allow, "{}", line.line);
+        assert_eq!(effect(&policies, &line.line), PolicyEffect::Allow, "{}", line.line);
     }
 }
 
 #[test]
 fn no_file_that_a_preset_guards_is_reached_by_a_known_way() {
-    for preset in [sayso_policy::Preset::Balanced, sayso_policy::Preset::Trusting] {
+    for preset in [sayso_policy::PolicyPreset::Balanced, sayso_policy::PolicyPreset::Trusting] {
         let smuggled = policies(preset.text()).smuggle();
         let passed: Vec<_> =
             smuggled.passed.iter().map(|p| format!("{}: {:?}", p.section, p.line)).collect();
@@ -48,22 +48,26 @@ fn no_file_that_a_preset_guards_is_reached_by_a_known_way() {
         assert!(smuggled.targets.iter().any(|target| target == "/dev/sdx"));
     }
     let words = format!("echo {}; cat .env", "a ".repeat(25_000));
-    let preset = policies(sayso_policy::Preset::Balanced.text());
-    assert_ne!(effect(&preset, &words), Effect::Allow, "what is not looked at is not allowed");
+    let preset = policies(sayso_policy::PolicyPreset::Balanced.text());
+    assert_ne!(
+        effect(&preset, &words),
+        PolicyEffect::Allow,
+        "what is not looked at is not allowed"
+    );
 }
 
 #[test]
 fn what_agents_run_all_day_is_not_asked_about() {
-    let policies = policies(sayso_policy::Preset::Balanced.text());
+    let policies = policies(sayso_policy::PolicyPreset::Balanced.text());
     let lines = include_str!("ordinary.txt").lines().filter(|line| !line.starts_with('#'));
     let lines: Vec<String> = lines.map(|line| line.replace('⏎', "\n")).collect();
     let asked: Vec<_> =
-        lines.iter().filter(|line| effect(&policies, line) != Effect::Allow).collect();
+        lines.iter().filter(|line| effect(&policies, line) != PolicyEffect::Allow).collect();
     let asked: Vec<String> = asked
         .into_iter()
         .map(|line| {
             let request = json!({"on": "tool", "tool": "Bash", "command": line});
-            let request: Request = serde_json::from_value(request).unwrap();
+            let request: PolicyRequest = serde_json::from_value(request).unwrap();
             format!("{line:?}: {}", policies.ruling(&request).reason())
         })
         .collect();

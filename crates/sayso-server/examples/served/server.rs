@@ -2,8 +2,8 @@
 
 use crate::Options;
 use crate::http::Http;
-use sayso_core::{Actor, Door, Level, Proof, Role};
-use sayso_engine::{LocalDesk, Place, World};
+use sayso_core::{Actor, AssuranceLevel, EntryPoint, IdentityProof, Role};
+use sayso_engine::{LocalDesk, RuntimeEnv, StoreLocation};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -143,11 +143,12 @@ fn tokens(options: &Options, dir: &Path, address: &str) -> (String, String) {
 /// A server shows its first code at a terminal only, so it is made at the store.
 fn first_code(options: &Options, dir: &Path) -> String {
     let place = match options.is_postgres() {
-        true => Place::Postgres(options.text("pg", "")),
-        false => Place::Sqlite(dir.join(".sayso/sayso.db")),
+        true => StoreLocation::Postgres(options.text("pg", "")),
+        false => StoreLocation::Sqlite(dir.join(".sayso/sayso.db")),
     };
-    let desk = LocalDesk::open(place, "bench", World::real()).expect("the store");
-    let person = Actor::new(Role::Human, "bench", Proof::Tty, Level::S0, Door::Cli);
+    let desk = LocalDesk::open(place, "bench", RuntimeEnv::real()).expect("the store");
+    let person =
+        Actor::new(Role::Human, "bench", IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli);
     desk.first_code(&person).expect("a code").expect("nobody looks after it").code
 }
 

@@ -1,36 +1,43 @@
 //! HTTP API for managed agents: their state, and actions on them (start, restart, stop).
 
-use super::gates::Reason;
+use super::auth::RequestContext;
+use super::gates::ReasonBody;
 use super::paging::{limit, page, part};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
-use crate::wire::{self, outlook};
-use sayso_core::gate::Action;
-use sayso_engine::{Member, Requested, Result};
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
+use crate::wire::{self, pending_action_text};
+use sayso_core::gate::LifecycleAction;
+use sayso_engine::{LifecycleRequestOutcome, ManagedAgent, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(super) fn operations(table: Table) -> Table {
+pub(super) fn operations(table: OperationTable) -> OperationTable {
     table
-        .add(Verb::Get, "/agents", LIST, list)
-        .add(Verb::Get, "/agents/{agent}", SHOW, show)
-        .add(Verb::Post, "/agents/{agent}/spawn", SPAWN, |at, asked| want(at, asked, Action::Spawn))
-        .add(Verb::Post, "/agents/{agent}/restart", RESTART, |at, asked| {
-            want(at, asked, Action::Restart)
+        .add(OperationVerb::Get, "/agents", LIST, list)
+        .add(OperationVerb::Get, "/agents/{agent}", SHOW, show)
+        .add(OperationVerb::Post, "/agents/{agent}/spawn", SPAWN, |at, asked| {
+            want(at, asked, LifecycleAction::Spawn)
         })
-        .add(Verb::Post, "/agents/{agent}/stop", STOP, |at, asked| want(at, asked, Action::Stop))
+        .add(OperationVerb::Post, "/agents/{agent}/restart", RESTART, |at, asked| {
+            want(at, asked, LifecycleAction::Restart)
+        })
+        .add(OperationVerb::Post, "/agents/{agent}/stop", STOP, |at, asked| {
+            want(at, asked, LifecycleAction::Stop)
+        })
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says = ("listAgents", "The agents that can be spawned, by name, a page at a time.");
-const SHOW: Says = ("showAgent", "An agent, and how it stands.");
-const SPAWN: Says = (
+type AgentOperationDoc = (&'static str, &'static str);
+const LIST: AgentOperationDoc =
+    ("listAgents", "The agents that can be spawned, by name, a page at a time.");
+const SHOW: AgentOperationDoc = ("showAgent", "An agent, and how it stands.");
+const SPAWN: AgentOperationDoc = (
     "spawnAgent",
     "Wants an agent started. It is done by the next sayso on its machine; where a person is asked first, the gate is named.",
 );
-const RESTART: Says = ("restartAgent", "Wants an agent ended and started anew. As spawning.");
-const STOP: Says = ("stopAgent", "Wants an agent ended, with everything it started. As spawning.");
+const RESTART: AgentOperationDoc =
+    ("restartAgent", "Wants an agent ended and started anew. As spawning.");
+const STOP: AgentOperationDoc =
+    ("stopAgent", "Wants an agent ended, with everything it started. As spawning.");
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,32 +49,41 @@ struct ListAgents {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListAgents, Nothing>) -> Result<wire::Page<wire::Agent>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListAgents, EmptyInput>,
+) -> Result<wire::PageJson<wire::AgentJson>> {
     at.check("members")?;
     let ListAgents { after, limit: most } = asked.query;
-    let name = |member: &Member| member.name.clone();
+    let name = |member: &ManagedAgent| member.name.clone();
     let found = part(at.desk.members()?, after.as_deref(), limit(most)?, name)?;
     Ok(page(&found, on_the_wire, name))
 }
 
-fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Agent> {
+fn show(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<wire::AgentJson> {
     at.check("member")?;
     Ok(on_the_wire(&at.desk.member(&asked.names[0])?))
 }
 
 fn want(
-    at: &Visitor,
-    asked: Asked<1, Nothing, Reason>,
-    action: Action,
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, ReasonBody>,
+    action: LifecycleAction,
 ) -> Result<wire::AgentOutcome> {
     let [agent] = asked.names;
     let wanted = at.desk.request_lifecycle(&at.actor, action, &agent, &asked.body.reason)?;
     let (what, gate) = match wanted {
-        Requested::Ordered(id) => {
+        LifecycleRequestOutcome::Ordered(id) => {
             let pending = at.desk.pending(id)?;
-            (pending.as_ref().map_or_else(|| "it was carried out".into(), outlook), None)
+            (
+                pending.as_ref().map_or_else(|| "it was carried out".into(), pending_action_text),
+                None,
+            )
         }
-        Requested::Held(gate) => {
+        LifecycleRequestOutcome::Held(gate) => {
             let what = format!("gate {} waits for a person first", gate.handle());
             (what, Some(gate.opened.id.to_string()))
         }
@@ -76,6 +92,6 @@ fn want(
 }
 
 /// Converts an agent to its wire form. Its liveness cannot be seen from here: it runs on a machine of its own.
-fn on_the_wire(member: &Member) -> wire::Agent {
-    wire::Agent::of(member, |_| None, &rfc3339)
+fn on_the_wire(member: &ManagedAgent) -> wire::AgentJson {
+    wire::AgentJson::of(member, |_| None, &rfc3339)
 }

@@ -1,11 +1,11 @@
 //! The HTTP API: all operations, their router, and the OpenAPI document of them.
 
-use super::hall::Hall;
-use super::openapi::{self, Described, Shapes};
+use super::openapi::{self, OperationDescription, OperationSchemas};
 use super::problem;
-use super::route::{Table, Verb};
+use super::route::{OperationTable, OperationVerb};
+use super::state::AppState;
 use super::{
-    agents, audit, away, events, flows, gates, messages, metrics, passkeys, policy, runs, tasks,
+    absence, agents, audit, events, flows, gates, messages, metrics, passkeys, policy, runs, tasks,
     tokens,
 };
 use axum::Router;
@@ -17,9 +17,9 @@ use std::sync::{Arc, LazyLock};
 /// The OpenAPI document, as it is served.
 static DOCUMENT: LazyLock<String> = LazyLock::new(|| document().to_string());
 
-fn table() -> Table {
-    let table = gates::operations(Table::default());
-    let table = away::operations(table);
+fn table() -> OperationTable {
+    let table = gates::operations(OperationTable::default());
+    let table = absence::operations(table);
     let table = passkeys::operations(table);
     let table = tasks::operations(table);
     let table = agents::operations(table);
@@ -31,12 +31,12 @@ fn table() -> Table {
     let table = events::operations(table);
     let table = metrics::operations(table);
     let table = tokens::operations(table);
-    let itself = Described {
-        verb: Verb::Get,
+    let itself = OperationDescription {
+        verb: OperationVerb::Get,
         path: "/v1/openapi.json".into(),
         name: "showApi",
         says: "This document. Nobody needs a credential for it.",
-        shapes: |_| Shapes {
+        shapes: |_| OperationSchemas {
             query: vec![],
             body: None,
             answer: json!({"application/json": {"schema": {"type": "object"}}}),
@@ -46,7 +46,7 @@ fn table() -> Table {
     table.with(itself, get(show))
 }
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     let (router, _) = table().into_parts();
     router.method_not_allowed_fallback(problem::no_such_method)
 }
@@ -57,6 +57,6 @@ pub fn document() -> Value {
 }
 
 /// Returns the operations that the document describes.
-pub(super) fn operations() -> Vec<Described> {
+pub(super) fn operations() -> Vec<OperationDescription> {
     table().into_parts().1
 }

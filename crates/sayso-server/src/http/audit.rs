@@ -1,24 +1,29 @@
 //! HTTP API for the audit log: its entries, and the verification of its hash chain.
 
+use super::auth::RequestContext;
 use super::gates::bad;
 use super::paging::{limit, try_page};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
 use sayso_core::{Code, Refusal};
-use sayso_engine::{ListedEntry, Page, Result};
+use sayso_engine::{ListPage, ListedEntry, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(super) fn operations(table: Table) -> Table {
-    table.add(Verb::Get, "/audit", LIST, list).add(Verb::Get, "/audit/verify", VERIFY, verify)
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    table.add(OperationVerb::Get, "/audit", LIST, list).add(
+        OperationVerb::Get,
+        "/audit/verify",
+        VERIFY,
+        verify,
+    )
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says =
+type AuditOperationDoc = (&'static str, &'static str);
+const LIST: AuditOperationDoc =
     ("listAudit", "Entries of the audit, a page at a time. Oldest first, unless newest.");
-const VERIFY: Says = (
+const VERIFY: AuditOperationDoc = (
     "verifyAudit",
     "Checks the chain, that it covers every event, and every view. What does not hold is a problem that names the first bad entry.",
 );
@@ -40,7 +45,10 @@ struct ListAudit {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListAudit, Nothing>) -> Result<wire::Page<wire::AuditEntry>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListAudit, EmptyInput>,
+) -> Result<wire::PageJson<wire::AuditEntry>> {
     let ListAudit { newest, after, limit: most } = asked.query;
     let most = limit(most)? as u64;
     if after.is_some_and(|after| after > SEQ_MAX) {
@@ -64,7 +72,7 @@ fn list(at: &Visitor, asked: Asked<0, ListAudit, Nothing>) -> Result<wire::Page<
     if newest {
         items.reverse();
     }
-    try_page(&Page { items, more }, entry, |(seq, _)| seq.to_string())
+    try_page(&ListPage { items, more }, entry, |(seq, _)| seq.to_string())
 }
 
 fn entry((seq, listed): &(u64, Option<ListedEntry>)) -> Result<wire::AuditEntry> {
@@ -75,8 +83,11 @@ fn entry((seq, listed): &(u64, Option<ListedEntry>)) -> Result<wire::AuditEntry>
     Ok(wire::AuditEntry::listed(listed.as_ref().ok_or_else(unread)?, &rfc3339))
 }
 
-fn verify(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<wire::Verified> {
+fn verify(
+    at: &RequestContext,
+    _: OperationInput<0, EmptyInput, EmptyInput>,
+) -> Result<wire::AuditVerification> {
     let report = at.desk.verify_audit(&at.actor, |_| {})?;
     let (events, views) = (Some(report.events), Some(report.views));
-    Ok(wire::Verified { holds: true, entries: report.entries, events, views })
+    Ok(wire::AuditVerification { holds: true, entries: report.entries, events, views })
 }

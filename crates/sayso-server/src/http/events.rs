@@ -5,14 +5,16 @@
 //! and a wake-up only shortens the wait.
 
 use super::audit::SEQ_MAX;
+use super::auth::IncomingRequest;
 use super::gates::bad;
-use super::hall::{Hall, Room};
 use super::health::blocking;
-use super::openapi::{Described, Schemas, Shapes};
-use super::problem::Failed;
-use super::route::{Asked, Nothing, SPACE, Table, Verb, take};
-use super::visitor::Knock;
-use super::when::{rfc3339, span};
+use super::openapi::{OperationDescription, OperationSchemas, SchemaCollector};
+use super::problem::ErrorResponse;
+use super::route::{
+    EmptyInput, OperationInput, OperationTable, OperationVerb, SPACE, read_request,
+};
+use super::state::{AppState, SpaceState};
+use super::time::{rfc3339, span};
 use crate::wire;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -22,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
 use sayso_core::Refusal;
-use sayso_core::audit::Entry;
+use sayso_core::audit::ChainEntry;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -38,9 +40,9 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const HEARTBEAT_MIN: Duration = Duration::from_secs(1);
 const HEARTBEAT_MAX: Duration = Duration::from_secs(60);
 
-pub(super) fn operations(table: Table) -> Table {
-    let described = Described {
-        verb: Verb::Get,
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    let described = OperationDescription {
+        verb: OperationVerb::Get,
         path: format!("{SPACE}/events"),
         name: "streamEvents",
         says: "What happens, as it happens. Server-sent events: the id is the number of an entry of the audit, the \
@@ -52,10 +54,10 @@ pub(super) fn operations(table: Table) -> Table {
     table.with(described, get(listen))
 }
 
-fn shapes(schemas: &mut Schemas) -> Shapes {
+fn shapes(schemas: &mut SchemaCollector) -> OperationSchemas {
     let entry = schemas.answer::<wire::AuditEntry>();
     let entry = &entry["application/json"]["schema"];
-    Shapes {
+    OperationSchemas {
         query: schemas.parameters::<StreamEvents>(),
         body: None,
         answer: json!({"text/event-stream": {"schema": {"type": "string"}, "itemSchema": entry}}),
@@ -72,9 +74,13 @@ struct StreamEvents {
     heartbeat: Option<String>,
 }
 
-async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Response, Failed> {
+async fn listen(
+    State(hall): State<Arc<AppState>>,
+    request: Request,
+) -> Result<Response, ErrorResponse> {
     let last = request.headers().get("last-event-id").cloned();
-    let (knock, asked): (_, Asked<0, StreamEvents, Nothing>) = take(hall, request).await?;
+    let (knock, asked): (_, OperationInput<0, StreamEvents, EmptyInput>) =
+        read_request(hall, request).await?;
     let after = last_seen(last.as_ref())?.or(asked.query.after);
     if after.is_some_and(|after| after > SEQ_MAX) {
         return Err(bad(format!("an entry's number is at most {SEQ_MAX}")).into());
@@ -84,8 +90,8 @@ async fn listen(State(hall): State<Arc<Hall>>, request: Request) -> Result<Respo
     // A caller without access gets an ordinary refusal instead of a stream.
     let (room, end) = begin(knock.clone()).await?;
     let seen = after.unwrap_or(end);
-    let listener = Listener { knock, room, seen, heartbeat, has_begun: false };
-    let body = Body::from_stream(stream::unfold(listener, Listener::next));
+    let listener = EventStream { knock, room, seen, heartbeat, has_begun: false };
+    let body = Body::from_stream(stream::unfold(listener, EventStream::next));
     let headers = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
     Ok((headers, body).into_response())
 }
@@ -98,9 +104,9 @@ pub(super) fn last_seen(said: Option<&HeaderValue>) -> Result<Option<u64>, Refus
 }
 
 /// Returns the space, and the present end of its audit log.
-async fn begin(knock: Knock) -> Result<(Arc<Room>, u64), Failed> {
+async fn begin(knock: IncomingRequest) -> Result<(Arc<SpaceState>, u64), ErrorResponse> {
     blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         let end = at.desk.happened(&at.actor, None, 0)?.seen;
         Ok((at.room, end))
     })
@@ -108,25 +114,28 @@ async fn begin(knock: Knock) -> Result<(Arc<Room>, u64), Failed> {
 }
 
 /// Returns the activity after an entry, if the caller's credential is still good.
-async fn look(knock: Knock, seen: u64) -> Result<sayso_engine::Happened, Failed> {
+async fn look(
+    knock: IncomingRequest,
+    seen: u64,
+) -> Result<sayso_engine::ActivityPage, ErrorResponse> {
     blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         at.desk.happened(&at.actor, Some(seen), ENTRIES_AT_ONCE)
     })
     .await
 }
 
 /// The state of one client's event stream.
-struct Listener {
-    knock: Knock,
-    room: Arc<Room>,
+struct EventStream {
+    knock: IncomingRequest,
+    room: Arc<SpaceState>,
     /// The last entry that was read for this client.
     seen: u64,
     heartbeat: Duration,
     has_begun: bool,
 }
 
-impl Listener {
+impl EventStream {
     /// Returns the next chunk of the stream; None when it is over.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         if !self.has_begun {
@@ -171,7 +180,7 @@ fn reset(after: u64, end: u64) -> String {
     format!("id: {end}\nevent: reset\ndata: {data}\n\n")
 }
 
-fn event(entry: &Entry) -> String {
+fn event(entry: &ChainEntry) -> String {
     let data = serde_json::to_string(&wire::AuditEntry::of(entry, &rfc3339)).unwrap_or_default();
     format!("id: {}\nevent: {}\ndata: {data}\n\n", entry.seq, entry.action)
 }

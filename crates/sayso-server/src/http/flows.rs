@@ -1,15 +1,17 @@
 //! HTTP API for flows (executions of workflows): their state, their history, and their events as a stream.
 
+use super::auth::{IncomingRequest, RequestContext};
 use super::events::last_seen;
-use super::gates::Reason;
-use super::hall::{Hall, Room};
+use super::gates::ReasonBody;
 use super::health::blocking;
-use super::openapi::{Described, Schemas, Shapes};
+use super::openapi::{OperationDescription, OperationSchemas, SchemaCollector};
 use super::paging::limit;
-use super::problem::Failed;
-use super::route::{Asked, Nothing, SPACE, Table, Verb, take};
-use super::visitor::{Knock, Visitor};
-use super::when::rfc3339;
+use super::problem::ErrorResponse;
+use super::route::{
+    EmptyInput, OperationInput, OperationTable, OperationVerb, SPACE, read_request,
+};
+use super::state::{AppState, SpaceState};
+use super::time::rfc3339;
 use crate::wire;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -18,7 +20,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
 use sayso_core::FlowId;
-use sayso_core::flow::{Event, Flow};
+use sayso_core::flow::{Flow, FlowLogEvent};
 use sayso_engine::{FlowFilter, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -30,9 +32,9 @@ use std::time::Duration;
 /// The interval of heartbeats on a silent stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-pub(super) fn operations(table: Table) -> Table {
-    let described = Described {
-        verb: Verb::Get,
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    let described = OperationDescription {
+        verb: OperationVerb::Get,
         path: format!("{SPACE}/flows/{{flow}}/events"),
         name: "streamFlow",
         says: "What happens to a flow, from its beginning, as it happens. Server-sent events: the id counts them, \
@@ -41,22 +43,23 @@ pub(super) fn operations(table: Table) -> Table {
         shapes,
     };
     table
-        .add(Verb::Get, "/flows", LIST, list)
-        .add(Verb::Get, "/flows/{flow}", SHOW, show)
-        .add(Verb::Post, "/flows/{flow}/cancel", CANCEL, cancel)
+        .add(OperationVerb::Get, "/flows", LIST, list)
+        .add(OperationVerb::Get, "/flows/{flow}", SHOW, show)
+        .add(OperationVerb::Post, "/flows/{flow}/cancel", CANCEL, cancel)
         .with(described, get(listen))
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says = ("listFlows", "Flows, newest first, a page at a time: those under way, or all.");
-const SHOW: Says = ("showFlow", "A flow, with everything that happened to it.");
-const CANCEL: Says = ("cancelFlow", "Takes a flow back; what it asked is withdrawn.");
+type FlowOperationDoc = (&'static str, &'static str);
+const LIST: FlowOperationDoc =
+    ("listFlows", "Flows, newest first, a page at a time: those under way, or all.");
+const SHOW: FlowOperationDoc = ("showFlow", "A flow, with everything that happened to it.");
+const CANCEL: FlowOperationDoc = ("cancelFlow", "Takes a flow back; what it asked is withdrawn.");
 
-fn shapes(schemas: &mut Schemas) -> Shapes {
+fn shapes(schemas: &mut SchemaCollector) -> OperationSchemas {
     let event = schemas.answer::<wire::FlowEvent>();
     let event = &event["application/json"]["schema"];
-    Shapes {
-        query: schemas.parameters::<Nothing>(),
+    OperationSchemas {
+        query: schemas.parameters::<EmptyInput>(),
         body: None,
         answer: json!({"text/event-stream": {"schema": {"type": "string"}, "itemSchema": event}}),
     }
@@ -77,7 +80,10 @@ struct ListFlows {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListFlows, Nothing>) -> Result<wire::Page<wire::Flow>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListFlows, EmptyInput>,
+) -> Result<wire::PageJson<wire::FlowJson>> {
     check_may_look(at)?;
     let ListFlows { all, workflow, after, limit: most } = asked.query;
     let after = after.map(|name| at.desk.find_flow(&name)).transpose()?;
@@ -85,22 +91,28 @@ fn list(at: &Visitor, asked: Asked<0, ListFlows, Nothing>) -> Result<wire::Page<
         at.desk.flows(&FlowFilter { all, over: false, workflow, after, limit: limit(most)? })?;
     let last = found.items.last().map(|flow| flow.started.id.to_string());
     let items = found.items.iter().map(|flow| told_of(at, flow)).collect::<Result<_>>()?;
-    Ok(wire::Page { items, next: last.filter(|_| found.more) })
+    Ok(wire::PageJson { items, next: last.filter(|_| found.more) })
 }
 
-fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::FlowDetail> {
+fn show(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<wire::FlowDetail> {
     check_may_look(at)?;
     let id = at.desk.find_flow(&asked.names[0])?;
     let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
-    let stands = at.desk.stands(&flow)?;
+    let stands = at.desk.flow_status(&flow)?;
     Ok(wire::FlowDetail::of(&flow, &stands, &history, &|gate| at.desk.gate(gate).ok(), &rfc3339))
 }
 
-fn told_of(at: &Visitor, flow: &Flow) -> Result<wire::Flow> {
-    Ok(wire::Flow::of(flow, &at.desk.stands(flow)?, &rfc3339))
+fn told_of(at: &RequestContext, flow: &Flow) -> Result<wire::FlowJson> {
+    Ok(wire::FlowJson::of(flow, &at.desk.flow_status(flow)?, &rfc3339))
 }
 
-fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> {
+fn cancel(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, ReasonBody>,
+) -> Result<wire::FlowJson> {
     at.check("cancel_flow")?;
     let id = at.desk.find_flow(&asked.names[0])?;
     let flow = at.desk.cancel_flow(&at.actor, id, &asked.body.reason)?;
@@ -108,29 +120,33 @@ fn cancel(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Flow> 
 }
 
 /// Checks that the caller may read flows. The work of others is not visible to an agent.
-fn check_may_look(at: &Visitor) -> Result<()> {
+fn check_may_look(at: &RequestContext) -> Result<()> {
     at.check("flows")
 }
 
 async fn listen(
-    State(hall): State<Arc<Hall>>,
+    State(hall): State<Arc<AppState>>,
     request: Request,
-) -> std::result::Result<Response, Failed> {
+) -> std::result::Result<Response, ErrorResponse> {
     let last = request.headers().get("last-event-id").cloned();
-    let (knock, asked): (_, Asked<1, Nothing, Nothing>) = take(hall, request).await?;
+    let (knock, asked): (_, OperationInput<1, EmptyInput, EmptyInput>) =
+        read_request(hall, request).await?;
     let seen = last_seen(last.as_ref())?.unwrap_or_default();
     let [name] = asked.names;
     let (room, flow) = begin(knock.clone(), name).await?;
     let seen = usize::try_from(seen).unwrap_or(usize::MAX);
-    let listener = Listener { knock, room, flow, seen, is_over: false };
-    let body = Body::from_stream(stream::unfold(listener, Listener::next));
+    let listener = FlowStream { knock, room, flow, seen, is_over: false };
+    let body = Body::from_stream(stream::unfold(listener, FlowStream::next));
     let headers = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
     Ok((headers, body).into_response())
 }
 
-async fn begin(knock: Knock, name: String) -> std::result::Result<(Arc<Room>, FlowId), Failed> {
+async fn begin(
+    knock: IncomingRequest,
+    name: String,
+) -> std::result::Result<(Arc<SpaceState>, FlowId), ErrorResponse> {
     blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         check_may_look(&at)?;
         let flow = at.desk.find_flow(&name)?;
         Ok((at.room, flow))
@@ -140,15 +156,15 @@ async fn begin(knock: Knock, name: String) -> std::result::Result<(Arc<Room>, Fl
 
 /// Returns the events of a flow after those that a client has, and whether the flow is over.
 async fn look(
-    knock: Knock,
+    knock: IncomingRequest,
     flow: FlowId,
     seen: usize,
-) -> std::result::Result<(Vec<wire::FlowEvent>, bool), Failed> {
+) -> std::result::Result<(Vec<wire::FlowEvent>, bool), ErrorResponse> {
     blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         check_may_look(&at)?;
         let history = at.desk.flow_history(flow)?;
-        let is_over = history.iter().any(|(_, event)| matches!(event, Event::Ended { .. }));
+        let is_over = history.iter().any(|(_, event)| matches!(event, FlowLogEvent::Ended { .. }));
         let gate_of = |gate| at.desk.gate(gate).ok();
         Ok((wire::flow_events(flow, &history, seen, &gate_of, &rfc3339), is_over))
     })
@@ -156,16 +172,16 @@ async fn look(
 }
 
 /// The state of one client's stream of a flow.
-struct Listener {
-    knock: Knock,
-    room: Arc<Room>,
+struct FlowStream {
+    knock: IncomingRequest,
+    room: Arc<SpaceState>,
     flow: FlowId,
     /// The number of events the client has.
     seen: usize,
     is_over: bool,
 }
 
-impl Listener {
+impl FlowStream {
     /// Returns the next chunk of the stream; None when it is over.
     async fn next(mut self) -> Option<(std::result::Result<Bytes, Infallible>, Self)> {
         if self.is_over {

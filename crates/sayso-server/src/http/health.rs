@@ -1,9 +1,9 @@
 //! Health checks: liveness of the process, and readiness of the server and its store.
 
-use super::hall::Hall;
-use super::lanes;
-use super::problem::Failed;
-use super::visit;
+use super::access_log;
+use super::problem::ErrorResponse;
+use super::request_lanes;
+use super::state::AppState;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
@@ -19,7 +19,7 @@ const PROBE_MAX: Duration = Duration::from_secs(4);
 /// The time for which the last write counts. Clients show no credential here, so it costs one write a second at most.
 const FRESH: Duration = Duration::from_secs(1);
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     Router::new().route("/health/live", get(live)).route("/health/ready", get(ready))
 }
 
@@ -29,11 +29,11 @@ async fn live() -> &'static str {
 
 /// The outcome of the last write that was made to see whether the store takes one.
 #[derive(Default)]
-pub(super) struct Readiness(Mutex<Option<(Instant, std::result::Result<(), Code>)>>);
+pub(super) struct ReadinessProbe(Mutex<Option<(Instant, std::result::Result<(), Code>)>>);
 
-impl Readiness {
+impl ReadinessProbe {
     /// Returns the outcome of one more write, unless the last one is fresh. One at a time.
-    async fn outcome(&self, hall: &Arc<Hall>) -> std::result::Result<(), Code> {
+    async fn outcome(&self, hall: &Arc<AppState>) -> std::result::Result<(), Code> {
         let mut last = self.0.lock().await;
         let fresh = last.filter(|(at, _)| at.elapsed() < FRESH);
         if let Some((_, Err(code))) = fresh {
@@ -69,7 +69,9 @@ fn said(error: &Error) -> Code {
 
 /// Checks that the store takes a write. That it can be read says little: a full disk, a file that became read-only
 /// and a lock that is never given back leave reading as it was.
-async fn ready(State(hall): State<Arc<Hall>>) -> std::result::Result<&'static str, Failed> {
+async fn ready(
+    State(hall): State<Arc<AppState>>,
+) -> std::result::Result<&'static str, ErrorResponse> {
     hall.readiness().outcome(&hall).await.map(|()| "ok\n").map_err(|code| {
         Refusal::new(code, "the store takes no write").hint("the log of the server says why").into()
     })
@@ -79,9 +81,9 @@ async fn ready(State(hall): State<Arc<Hall>>) -> std::result::Result<&'static st
 /// request.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> std::result::Result<T, Failed> {
-    let room = lanes::room().await?;
-    let work = visit::carried(work);
+) -> std::result::Result<T, ErrorResponse> {
+    let room = request_lanes::acquire_permit().await?;
+    let work = access_log::for_this_request(work);
     let done = tokio::task::spawn_blocking(move || {
         let _room = room;
         work()

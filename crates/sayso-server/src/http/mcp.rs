@@ -1,18 +1,18 @@
 //! MCP over HTTP: an endpoint at the server for each space. The endpoint authenticates the agent; a client without a
 //! token for a space does not learn whether it exists.
 
-use super::hall::{Hall, unknown_credential};
 use super::health::blocking;
-use super::problem::Failed;
-use super::when::rfc3339;
-use crate::mcp::{PATH, Setup, door};
+use super::problem::ErrorResponse;
+use super::state::{AppState, unknown_credential};
+use super::time::rfc3339;
+use crate::mcp::{McpSetup, PATH, endpoint};
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use sayso_core::Code;
-use sayso_engine::{LocalDesk, Waits};
+use sayso_engine::{GateWaiters, LocalDesk};
 use std::sync::Arc;
 use std::time::Duration;
 use tower::ServiceExt;
@@ -21,14 +21,15 @@ use tower::ServiceExt;
 /// clients.
 const HOLD: Duration = Duration::from_secs(4 * 60);
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     Router::new().route("/mcp/{space}", any(knock))
 }
 
 /// Builds the endpoint of a space, closed when the server ends.
-pub(super) fn of(hall: &Arc<Hall>, desk: &LocalDesk, waits: &Waits) -> Router {
+pub(super) fn of(hall: &Arc<AppState>, desk: &LocalDesk, waits: &GateWaiters) -> Router {
     let desk = desk.clone().into();
-    let (door, close) = door(Setup { desk, hold: HOLD, root: None, time: rfc3339 }, waits.clone());
+    let (door, close) =
+        endpoint(McpSetup { desk, hold: HOLD, root: None, time: rfc3339 }, waits.clone());
     let hall = hall.clone();
     tokio::spawn(async move {
         hall.ending().await;
@@ -38,7 +39,7 @@ pub(super) fn of(hall: &Arc<Hall>, desk: &LocalDesk, waits: &Waits) -> Router {
 }
 
 async fn knock(
-    State(hall): State<Arc<Hall>>,
+    State(hall): State<Arc<AppState>>,
     Path(space): Path<String>,
     mut request: Request,
 ) -> Response {
@@ -46,7 +47,7 @@ async fn knock(
     let room = match blocking(move || looked.room(&space)).await {
         Ok(room) => room,
         Err(failed) if failed.0.code() == Code::NoSpace => {
-            return Failed::from(unknown_credential()).into_response();
+            return ErrorResponse::from(unknown_credential()).into_response();
         }
         Err(failed) => return failed.into_response(),
     };

@@ -1,33 +1,31 @@
 //! HTTP API for messages to agents: listing, sending, and marking as read.
 
+use super::auth::RequestContext;
 use super::gates::ulid;
 use super::paging::{limit, page};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
-use sayso_core::message::Message;
+use sayso_core::message::AgentMessage;
 use sayso_engine::Result;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(super) fn operations(table: Table) -> Table {
-    table.add(Verb::Get, "/messages", LIST, list).add(Verb::Create, "/messages", SEND, send).add(
-        Verb::Post,
-        "/messages/{message}/read",
-        READ,
-        read,
-    )
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    table
+        .add(OperationVerb::Get, "/messages", LIST, list)
+        .add(OperationVerb::Create, "/messages", SEND, send)
+        .add(OperationVerb::Post, "/messages/{message}/read", READ, read)
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says =
+type MessageOperationDoc = (&'static str, &'static str);
+const LIST: MessageOperationDoc =
     ("listMessages", "Messages to agents, oldest first, a page at a time. An agent sees its own.");
-const SEND: Says = (
+const SEND: MessageOperationDoc = (
     "sendMessage",
     "Sends a text to an agent. It is kept until the agent has read it. The same id with the same content again is the same message.",
 );
-const READ: Says = ("readMessage", "Notes that the agent read a message.");
+const READ: MessageOperationDoc = ("readMessage", "Notes that the agent read a message.");
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +42,10 @@ struct ListMessages {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListMessages, Nothing>) -> Result<wire::Page<wire::Message>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListMessages, EmptyInput>,
+) -> Result<wire::PageJson<wire::MessageJson>> {
     let ListMessages { to, unread, after, limit: most } = asked.query;
     let (to, after) = (to.as_deref(), after.as_deref());
     let found = at.desk.messages(&at.actor, to, unread, after, limit(most)?)?;
@@ -63,7 +64,10 @@ struct SendMessage {
     text: String,
 }
 
-fn send(at: &Visitor, asked: Asked<0, Nothing, SendMessage>) -> Result<wire::Message> {
+fn send(
+    at: &RequestContext,
+    asked: OperationInput<0, EmptyInput, SendMessage>,
+) -> Result<wire::MessageJson> {
     let SendMessage { id, to, text } = asked.body;
     let id = match id {
         Some(id) => ulid(&id)?,
@@ -72,10 +76,13 @@ fn send(at: &Visitor, asked: Asked<0, Nothing, SendMessage>) -> Result<wire::Mes
     Ok(on_the_wire(&at.desk.tell(&at.actor, id, &to, &text)?))
 }
 
-fn read(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Message> {
+fn read(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<wire::MessageJson> {
     Ok(on_the_wire(&at.desk.read_message(&at.actor, &asked.names[0])?))
 }
 
-fn on_the_wire(message: &Message) -> wire::Message {
-    wire::Message::of(message, &rfc3339)
+fn on_the_wire(message: &AgentMessage) -> wire::MessageJson {
+    wire::MessageJson::of(message, &rfc3339)
 }

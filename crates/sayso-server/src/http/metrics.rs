@@ -1,9 +1,9 @@
 //! HTTP API for metrics: response times, questions and approvals.
 
+use super::auth::RequestContext;
 use super::gates::bad;
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
 use sayso_engine::Result;
 use schemars::JsonSchema;
@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 const HOURS_MAX: u16 = 8_784;
 
-pub(super) fn operations(table: Table) -> Table {
-    table.add(Verb::Get, "/metrics", SHOW, show)
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    table.add(OperationVerb::Get, "/metrics", SHOW, show)
 }
 
 const SHOW: (&str, &str) = (
@@ -28,11 +28,14 @@ struct ShowMetrics {
     hours: Option<u16>,
 }
 
-fn show(at: &Visitor, asked: Asked<0, ShowMetrics, Nothing>) -> Result<wire::Metrics> {
+fn show(
+    at: &RequestContext,
+    asked: OperationInput<0, ShowMetrics, EmptyInput>,
+) -> Result<wire::MetricsJson> {
     let hours = match asked.query.hours.unwrap_or(24) {
         hours @ 1..=HOURS_MAX => i64::from(hours),
         _ => return Err(bad(format!("hours is from 1 to {HOURS_MAX}")).into()),
     };
     let since = at.desk.now().plus_micros(-hours * 3_600_000_000);
-    Ok(wire::Metrics::of(&at.desk.metrics(&at.actor, since)?, &rfc3339))
+    Ok(wire::MetricsJson::of(&at.desk.metrics(&at.actor, since)?, &rfc3339))
 }

@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document of the API, generated from the table of operations and the types they take.
 
-use super::problem::{PROBLEM_JSON, Problem};
-use super::route::{Input, Output, Verb};
+use super::problem::{PROBLEM_JSON, ProblemDetails};
+use super::route::{OperationVerb, RequestInput, ResponseOutput};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
@@ -9,30 +9,30 @@ use serde_json::{Map, Value, json};
 const DEFINITIONS: &str = "/components/schemas";
 
 /// The description of an operation.
-pub(super) struct Described {
-    pub(super) verb: Verb,
+pub(super) struct OperationDescription {
+    pub(super) verb: OperationVerb,
     pub(super) path: String,
     /// Its name for programs (`operationId`).
     pub(super) name: &'static str,
     /// Its description, for people. The first sentence stands alone.
     pub(super) says: &'static str,
-    pub(super) shapes: fn(&mut Schemas) -> Shapes,
+    pub(super) shapes: fn(&mut SchemaCollector) -> OperationSchemas,
 }
 
 /// The schemas of an operation's request and response.
-pub(super) struct Shapes {
+pub(super) struct OperationSchemas {
     pub(super) query: Vec<Value>,
     pub(super) body: Option<Value>,
     pub(super) answer: Value,
 }
 
 /// Gathers the schemas that operations share. Requests are described as they are read, responses as they are written.
-pub(super) struct Schemas {
+pub(super) struct SchemaCollector {
     incoming: SchemaGenerator,
     outgoing: SchemaGenerator,
 }
 
-impl Schemas {
+impl SchemaCollector {
     fn new() -> Self {
         let settings =
             || SchemaSettings::draft2020_12().with(|s| s.definitions_path = DEFINITIONS.into());
@@ -43,7 +43,7 @@ impl Schemas {
     }
 
     /// Returns the parameters of a query.
-    pub(super) fn parameters<Q: Input>(&mut self) -> Vec<Value> {
+    pub(super) fn parameters<Q: RequestInput>(&mut self) -> Vec<Value> {
         let inline = SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
         let mut schema =
             inline.for_deserialize().into_generator().into_root_schema_for::<Q>().to_value();
@@ -65,7 +65,7 @@ impl Schemas {
     }
 
     /// Returns the schema of a body, unless there is none.
-    pub(super) fn body<B: Input>(&mut self) -> Option<Value> {
+    pub(super) fn body<B: RequestInput>(&mut self) -> Option<Value> {
         let schema = schemars::schema_for!(B).to_value();
         let is_nothing = schema["properties"].as_object().is_none_or(Map::is_empty)
             && schema["additionalProperties"] == json!(false);
@@ -81,7 +81,7 @@ impl Schemas {
     }
 
     /// Returns the schema of a successful response.
-    pub(super) fn answer<T: Output>(&mut self) -> Value {
+    pub(super) fn answer<T: ResponseOutput>(&mut self) -> Value {
         json!({"application/json": {"schema": self.outgoing.subschema_for::<T>()}})
     }
 
@@ -96,9 +96,9 @@ impl Schemas {
     }
 }
 
-pub(super) fn document(operations: &[Described]) -> Value {
-    let mut schemas = Schemas::new();
-    let problem = schemas.of::<Problem>();
+pub(super) fn document(operations: &[OperationDescription]) -> Value {
+    let mut schemas = SchemaCollector::new();
+    let problem = schemas.of::<ProblemDetails>();
     let mut paths = Map::new();
     for described in operations {
         let operation = operation(described, &mut schemas, &problem);
@@ -128,7 +128,11 @@ pub(super) fn document(operations: &[Described]) -> Value {
     document
 }
 
-fn operation(described: &Described, schemas: &mut Schemas, problem: &Schema) -> Value {
+fn operation(
+    described: &OperationDescription,
+    schemas: &mut SchemaCollector,
+    problem: &Schema,
+) -> Value {
     let shapes = (described.shapes)(schemas);
     let says = described.says;
     let summary = says.split_inclusive(". ").next().unwrap_or(says).trim_end_matches(['.', ' ']);
@@ -232,7 +236,7 @@ mod tests {
     /// Requests and responses share one list of names: one name must not mean two things.
     #[test]
     fn a_name_means_one_thing() {
-        let mut schemas = Schemas::new();
+        let mut schemas = SchemaCollector::new();
         let all = operations();
         all.iter().for_each(|described| drop((described.shapes)(&mut schemas)));
         let (incoming, outgoing) =

@@ -2,7 +2,7 @@
 
 use super::gates::bad;
 use crate::wire;
-use sayso_engine::{Page, Result};
+use sayso_engine::{ListPage, Result};
 use serde::Serialize;
 use std::convert::Infallible;
 
@@ -23,10 +23,10 @@ pub(super) fn limit(asked: Option<u16>) -> Result<usize> {
 
 /// Builds a page in its wire form; `name` is the cursor after which the next one continues.
 pub(super) fn page<T, W: Serialize>(
-    found: &Page<T>,
+    found: &ListPage<T>,
     on_the_wire: impl Fn(&T) -> W,
     name: impl Fn(&T) -> String,
-) -> wire::Page<W> {
+) -> wire::PageJson<W> {
     match try_page(found, |item| Ok::<_, Infallible>(on_the_wire(item)), name) {
         Ok(page) => page,
         Err(never) => match never {},
@@ -35,28 +35,28 @@ pub(super) fn page<T, W: Serialize>(
 
 /// Builds a page of items whose conversion may fail.
 pub(super) fn try_page<T, W: Serialize, E>(
-    found: &Page<T>,
+    found: &ListPage<T>,
     on_the_wire: impl Fn(&T) -> std::result::Result<W, E>,
     name: impl Fn(&T) -> String,
-) -> std::result::Result<wire::Page<W>, E> {
-    let (mut items, mut bytes, mut last) = (vec![], Count(0), None);
+) -> std::result::Result<wire::PageJson<W>, E> {
+    let (mut items, mut bytes, mut last) = (vec![], CountingWriter(0), None);
     for (at, item) in found.items.iter().enumerate() {
         let made = on_the_wire(item)?;
         // An item that cannot be serialized fails where it is written.
         let _ = serde_json::to_writer(&mut bytes, &made);
         if bytes.0 > PAGE_BYTES_MAX && at > 0 {
-            return Ok(wire::Page { items, next: last.map(name) });
+            return Ok(wire::PageJson { items, next: last.map(name) });
         }
         items.push(made);
         last = Some(item);
     }
-    Ok(wire::Page { items, next: last.filter(|_| found.more).map(name) })
+    Ok(wire::PageJson { items, next: last.filter(|_| found.more).map(name) })
 }
 
 /// A writer that counts bytes, and keeps none.
-struct Count(usize);
+struct CountingWriter(usize);
 
-impl std::io::Write for Count {
+impl std::io::Write for CountingWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())
@@ -73,7 +73,7 @@ pub(super) fn part<T>(
     after: Option<&str>,
     limit: usize,
     name: impl Fn(&T) -> String,
-) -> Result<Page<T>> {
+) -> Result<ListPage<T>> {
     let begin = match after {
         None => 0,
         Some(after) => match all.iter().position(|item| name(item) == after) {
@@ -82,7 +82,7 @@ pub(super) fn part<T>(
         },
     };
     let more = all.len().saturating_sub(begin) > limit;
-    Ok(Page { items: all.into_iter().skip(begin).take(limit).collect(), more })
+    Ok(ListPage { items: all.into_iter().skip(begin).take(limit).collect(), more })
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
     fn a_page_is_bounded_in_bytes_and_goes_on_behind_its_last_item() {
         let of = |lens: &[usize], more| {
             let items = lens.iter().map(|len| "x".repeat(*len)).collect();
-            let made = page(&Page { items, more }, Clone::clone, |item| item.len().to_string());
+            let made = page(&ListPage { items, more }, Clone::clone, |item| item.len().to_string());
             (made.items.len(), made.next)
         };
         assert_eq!(of(&[10, 20], false), (2, None));

@@ -5,16 +5,16 @@
 //! authenticated by its credential, and executed like any other. So nothing that was true when it came is believed
 //! later. An offer that is not taken changes nothing: then the request waits where it is.
 
-use super::connections::{Connections, Seat};
-use super::hall::Hall;
-use super::lanes::Memory;
+use super::connection_limit::{ConnectionLimiter, ConnectionPermit};
+use super::request_lanes::MemoryPermit;
+use super::state::AppState;
 use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::http::Version;
 use axum::http::header::{EXPECT, TRANSFER_ENCODING, UPGRADE};
 use axum::http::request::Parts;
 use sayso_core::GateId;
-use sayso_engine::{Listening, Waits};
+use sayso_engine::{GateWaiters, WaitSubscription};
 use std::convert::Infallible;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,12 +28,12 @@ const REQUEST_BYTES_MAX: usize = 4 * 1024;
 
 /// The time at which a request was received, for the first time if it was parked since.
 #[derive(Clone, Copy)]
-pub(super) struct Came {
+pub(super) struct ReceivedAt {
     pub(super) began: Instant,
     pub(super) began_at: SystemTime,
 }
 
-impl Came {
+impl ReceivedAt {
     pub(super) fn now() -> Self {
         Self { began: Instant::now(), began_at: SystemTime::now() }
     }
@@ -41,31 +41,31 @@ impl Came {
 
 /// The state of a request that was parked. It says what to read, and not what is visible to the caller.
 #[derive(Clone, Copy)]
-pub(super) struct Ticket {
-    came: Came,
+pub(super) struct ParkingTicket {
+    came: ReceivedAt,
     /// The gate that its name meant when it came. None where the request says it by itself.
     gate: Option<GateId>,
     until: Instant,
 }
 
 /// A subscription to changes, for as long as it is kept.
-pub(super) struct Woken {
+pub(super) struct ChangeSubscription {
     bell: Arc<Notify>,
-    _listening: Listening,
+    _listening: WaitSubscription,
 }
 
-impl Woken {
+impl ChangeSubscription {
     /// Subscribes to the changes of a gate.
-    pub(super) fn by(waits: &Waits, gate: GateId) -> Arc<Self> {
+    pub(super) fn by(waits: &GateWaiters, gate: GateId) -> Arc<Self> {
         Self::new(|bell| waits.listen(gate, move || bell.notify_one()))
     }
 
     /// Subscribes to the changes of the space.
-    pub(super) fn by_all(waits: &Waits) -> Arc<Self> {
+    pub(super) fn by_all(waits: &GateWaiters) -> Arc<Self> {
         Self::new(|bell| waits.listen_to_all(move || bell.notify_one()))
     }
 
-    fn new(listen: impl FnOnce(Arc<Notify>) -> Listening) -> Arc<Self> {
+    fn new(listen: impl FnOnce(Arc<Notify>) -> WaitSubscription) -> Arc<Self> {
         let bell = Arc::new(Notify::new());
         Arc::new(Self { _listening: listen(bell.clone()), bell })
     }
@@ -77,13 +77,13 @@ impl Woken {
 }
 
 /// A request that offers to be parked, or is.
-pub(super) struct Parked {
+pub(super) struct ParkedRequest {
     pub(super) request: Bytes,
-    pub(super) ticket: Ticket,
-    pub(super) woken: Arc<Woken>,
+    pub(super) ticket: ParkingTicket,
+    pub(super) woken: Arc<ChangeSubscription>,
 }
 
-impl Parked {
+impl ParkedRequest {
     /// Waits for a change or the end of the hold, after which it is to be served again.
     pub(super) async fn is_due(&self) {
         tokio::select! {
@@ -95,36 +95,36 @@ impl Parked {
 
 /// The slot of a connection, shared with the request it serves: the request offers to be parked, the connection takes
 /// the offer.
-pub(super) struct Spot {
+pub(super) struct ConnectionSlot {
     is_flushed: AtomicBool,
     /// True if a request has begun to arrive that is not complete yet.
     is_partial: AtomicBool,
-    seat: Arc<Seat>,
-    state: Mutex<State>,
+    seat: Arc<ConnectionPermit>,
+    state: Mutex<SlotState>,
 }
 
-struct State {
+struct SlotState {
     /// True if the next request may be parked.
     may_park: bool,
     /// The ticket of the first request, which was parked before.
-    ticket: Option<Ticket>,
+    ticket: Option<ParkingTicket>,
     /// The permit of the first request, until it is answered or waits.
     room: Option<OwnedSemaphorePermit>,
     is_at_work: bool,
     /// The memory of a response that is not read yet.
-    memory: Option<Memory>,
-    offered: Option<Parked>,
+    memory: Option<MemoryPermit>,
+    offered: Option<ParkedRequest>,
 }
 
-impl Spot {
+impl ConnectionSlot {
     pub(super) fn new(
         may_park: bool,
-        ticket: Option<Ticket>,
+        ticket: Option<ParkingTicket>,
         room: Option<OwnedSemaphorePermit>,
-        seat: Arc<Seat>,
+        seat: Arc<ConnectionPermit>,
     ) -> Arc<Self> {
         let (is_at_work, memory, offered) = Default::default();
-        let state = Mutex::new(State { may_park, ticket, room, is_at_work, memory, offered });
+        let state = Mutex::new(SlotState { may_park, ticket, room, is_at_work, memory, offered });
         let (is_flushed, is_partial) = (AtomicBool::new(true), AtomicBool::new(false));
         Arc::new(Self { is_flushed, is_partial, seat, state })
     }
@@ -152,7 +152,7 @@ impl Spot {
     }
 
     /// Takes the offer, if there is one. None is taken while an earlier response is still being written.
-    pub(super) fn take(&self) -> Option<Parked> {
+    pub(super) fn take(&self) -> Option<ParkedRequest> {
         match self.is_flushed.load(Ordering::Relaxed) {
             true => self.state().offered.take(),
             false => None,
@@ -160,12 +160,12 @@ impl Spot {
     }
 
     /// Notes that a request has arrived; returns its link to the connection.
-    pub(super) fn begin(self: &Arc<Self>) -> Arrival {
+    pub(super) fn begin(self: &Arc<Self>) -> RequestOrigin {
         self.is_partial.store(false, Ordering::Relaxed);
         let mut state = self.state();
         state.is_at_work = true;
         let may_park = std::mem::replace(&mut state.may_park, true);
-        Arrival { spot: self.clone(), may_park, ticket: state.ticket.take() }
+        RequestOrigin { spot: self.clone(), may_park, ticket: state.ticket.take() }
     }
 
     /// Notes that the request is answered.
@@ -175,7 +175,7 @@ impl Spot {
     }
 
     /// Offers the request for parking. It waits, so it gives its permit back.
-    fn offer(&self, parked: Option<Parked>) {
+    fn offer(&self, parked: Option<ParkedRequest>) {
         let mut state = self.state();
         (state.offered, state.room) = (parked, None);
     }
@@ -188,22 +188,22 @@ impl Spot {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SlotState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The link from a request to the connection it came by.
 #[derive(Clone)]
-pub(super) struct Arrival {
-    spot: Arc<Spot>,
+pub(super) struct RequestOrigin {
+    spot: Arc<ConnectionSlot>,
     may_park: bool,
-    ticket: Option<Ticket>,
+    ticket: Option<ParkingTicket>,
 }
 
-impl Arrival {
+impl RequestOrigin {
     /// Returns the time at which the request was received, if it was parked since.
-    pub(super) fn came(&self) -> Option<Came> {
+    pub(super) fn came(&self) -> Option<ReceivedAt> {
         self.ticket.map(|ticket| ticket.came)
     }
 
@@ -213,26 +213,26 @@ impl Arrival {
     }
 
     /// Keeps memory for the response until it is read.
-    pub(super) fn keep(&self, memory: Memory) {
+    pub(super) fn keep(&self, memory: MemoryPermit) {
         self.spot.state().memory = Some(memory);
     }
 
-    pub(super) fn connections(&self) -> &Connections {
+    pub(super) fn connections(&self) -> &ConnectionLimiter {
         self.spot.seat.connections()
     }
 }
 
 /// The wait of a request: where it is, or parked if its connection can.
 #[derive(Clone)]
-pub(super) struct Parking {
-    came: Came,
-    ticket: Option<Ticket>,
-    spot: Option<Arc<Spot>>,
+pub(super) struct RequestHold {
+    came: ReceivedAt,
+    ticket: Option<ParkingTicket>,
+    spot: Option<Arc<ConnectionSlot>>,
     /// Its own bytes, if it may be parked.
     request: Option<Bytes>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Parking {
+impl<S: Sync> FromRequestParts<S> for RequestHold {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -240,11 +240,11 @@ impl<S: Sync> FromRequestParts<S> for Parking {
     }
 }
 
-impl Parking {
+impl RequestHold {
     /// Prepares the wait of a request without its body.
     pub(super) fn of(parts: &Parts) -> Self {
-        let came = parts.extensions.get().copied().unwrap_or_else(Came::now);
-        let Some(Arrival { spot, may_park, ticket }) = parts.extensions.get() else {
+        let came = parts.extensions.get().copied().unwrap_or_else(ReceivedAt::now);
+        let Some(RequestOrigin { spot, may_park, ticket }) = parts.extensions.get() else {
             return Self { came, ticket: None, spot: None, request: None };
         };
         let request = if *may_park { written(parts) } else { None };
@@ -276,13 +276,13 @@ impl Parking {
     /// meanwhile: then this never returns, and the request is served again.
     pub(super) async fn wait(
         &self,
-        hall: &Hall,
-        woken: &Arc<Woken>,
+        hall: &AppState,
+        woken: &Arc<ChangeSubscription>,
         gate: Option<GateId>,
         until: Instant,
     ) {
-        let ticket = Ticket { came: self.came, gate, until };
-        let parked = |request| Parked { request, ticket, woken: woken.clone() };
+        let ticket = ParkingTicket { came: self.came, gate, until };
+        let parked = |request| ParkedRequest { request, ticket, woken: woken.clone() };
         self.offer(self.request.clone().map(parked));
         tokio::select! {
             () = woken.heard() => {}
@@ -293,7 +293,7 @@ impl Parking {
         self.offer(None);
     }
 
-    fn offer(&self, parked: Option<Parked>) {
+    fn offer(&self, parked: Option<ParkedRequest>) {
         if let Some(spot) = &self.spot {
             spot.offer(parked);
         }

@@ -3,13 +3,16 @@
 //! A challenge is issued first: its purpose is kept with the challenge, out of the caller's reach. So the signature
 //! that comes back is good for this card of this gate, and for nothing else.
 
+use super::auth::RequestContext;
 use super::gates::bad;
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
-use sayso_core::{Actor, Code, Digest, GateId, Proof, Refusal};
-use sayso_engine::{LocalDesk, Minted, Passkey as Kept, Result, Touch, TouchFor, bad_passkey};
+use sayso_core::{Actor, Code, Digest, GateId, IdentityProof, Refusal};
+use sayso_engine::{
+    ChallengePurpose, IssuedToken, LocalDesk, PasskeyChallenge, PasskeyRow as Kept, Result,
+    bad_passkey,
+};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,24 +23,24 @@ use webauthn_rs::prelude::{
     WebauthnError,
 };
 
-pub(super) fn operations(table: Table) -> Table {
+pub(super) fn operations(table: OperationTable) -> OperationTable {
     table
-        .add(Verb::Get, "/passkeys", LIST, list)
-        .add(Verb::Post, "/passkeys/begin", BEGIN, begin)
-        .add(Verb::Create, "/passkeys", ADD, add)
-        .add(Verb::Delete, "/passkeys/{passkey}", REMOVE, remove)
-        .add(Verb::Post, "/gates/{gate}/presence", PRESENCE, presence)
+        .add(OperationVerb::Get, "/passkeys", LIST, list)
+        .add(OperationVerb::Post, "/passkeys/begin", BEGIN, begin)
+        .add(OperationVerb::Create, "/passkeys", ADD, add)
+        .add(OperationVerb::Delete, "/passkeys/{passkey}", REMOVE, remove)
+        .add(OperationVerb::Post, "/gates/{gate}/presence", PRESENCE, presence)
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says = ("listPasskeys", "The caller's passkeys, oldest first.");
-const BEGIN: Says = (
+type PasskeyOperationDoc = (&'static str, &'static str);
+const LIST: PasskeyOperationDoc = ("listPasskeys", "The caller's passkeys, oldest first.");
+const BEGIN: PasskeyOperationDoc = (
     "beginPasskey",
     "Asks for a touch to add a passkey. It takes the caller's passphrase, shown lately.",
 );
-const ADD: Says = ("addPasskey", "Adds the passkey that was touched.");
-const REMOVE: Says = ("removePasskey", "Takes one of the caller's passkeys away.");
-const PRESENCE: Says = (
+const ADD: PasskeyOperationDoc = ("addPasskey", "Adds the passkey that was touched.");
+const REMOVE: PasskeyOperationDoc = ("removePasskey", "Takes one of the caller's passkeys away.");
+const PRESENCE: PasskeyOperationDoc = (
     "askForPresence",
     "Asks for a touch of a passkey to answer this gate, as it was shown. The touch goes along with the answer, and counts for this card only, once, within minutes.",
 );
@@ -64,19 +67,21 @@ pub(super) fn relying_party(pages: Option<&str>) -> Result<Webauthn> {
 
 /// The passkeys of the caller.
 #[derive(Serialize, JsonSchema)]
-struct Passkeys {
+#[schemars(rename = "Passkeys")]
+struct PasskeyList {
     /// The passkeys, oldest first.
-    items: Vec<wire::Passkey>,
+    items: Vec<wire::PasskeyJson>,
 }
 
-fn list(at: &Visitor, _: Asked<0, Nothing, Nothing>) -> Result<Passkeys> {
+fn list(at: &RequestContext, _: OperationInput<0, EmptyInput, EmptyInput>) -> Result<PasskeyList> {
     let kept = at.local.passkeys(&at.actor)?;
-    Ok(Passkeys { items: kept.iter().map(|one| wire::Passkey::of(one, &rfc3339)).collect() })
+    Ok(PasskeyList { items: kept.iter().map(|one| wire::PasskeyJson::of(one, &rfc3339)).collect() })
 }
 
 /// A challenge for a passkey.
 #[derive(Serialize, JsonSchema)]
-pub(super) struct AskedTouch {
+#[schemars(rename = "AskedTouch")]
+pub(super) struct IssuedChallenge {
     /// The id of the challenge, to be sent back together with the browser's response.
     touch: String,
     /// The options for the browser's `navigator.credentials`.
@@ -85,8 +90,8 @@ pub(super) struct AskedTouch {
     expires_at: String,
 }
 
-impl AskedTouch {
-    fn of(touch: Touch, options: Value) -> Self {
+impl IssuedChallenge {
+    fn of(touch: PasskeyChallenge, options: Value) -> Self {
         Self { touch: touch.id, options, expires_at: rfc3339(touch.expires_at) }
     }
 }
@@ -99,66 +104,82 @@ struct BeginPasskey {
     label: String,
 }
 
-fn begin(at: &Visitor, asked: Asked<0, Nothing, BeginPasskey>) -> Result<AskedTouch> {
+fn begin(
+    at: &RequestContext,
+    asked: OperationInput<0, EmptyInput, BeginPasskey>,
+) -> Result<IssuedChallenge> {
     let desk = &at.local;
     desk.check_may_add_passkey(&at.actor)?;
     let known = read_all(&desk.passkeys(&at.actor)?)?;
     let known = known.iter().map(|passkey| passkey.cred_id().clone()).collect();
     let name = &at.actor.name;
-    let started = at.relying().start_passkey_registration(person(at), name, name, Some(known));
+    let started = at.webauthn().start_passkey_registration(person(at), name, name, Some(known));
     let (options, state) = started.map_err(|e| not_right(&e))?;
-    let about = TouchFor::Adding { label: asked.body.label };
-    let touch = desk.ask_for_touch(&at.actor, &about, write(&state)?)?;
+    let about = ChallengePurpose::Adding { label: asked.body.label };
+    let touch = desk.issue_challenge(&at.actor, &about, write(&state)?)?;
     let mut options = value(&options)?;
     // A discoverable key logs its owner in without their name; another one does the rest.
     options["publicKey"]["authenticatorSelection"]["residentKey"] = "preferred".into();
-    Ok(AskedTouch::of(touch, options))
+    Ok(IssuedChallenge::of(touch, options))
 }
 
 /// The response of a browser to a challenge.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Touched {
+#[schemars(rename = "Touched")]
+pub(super) struct SignedChallenge {
     /// The id of the challenge.
     touch: String,
     /// The credential from the browser, as JSON.
     credential: Value,
 }
 
-fn add(at: &Visitor, asked: Asked<0, Nothing, Touched>) -> Result<wire::Passkey> {
-    let Touched { touch, credential } = asked.body;
+fn add(
+    at: &RequestContext,
+    asked: OperationInput<0, EmptyInput, SignedChallenge>,
+) -> Result<wire::PasskeyJson> {
+    let SignedChallenge { touch, credential } = asked.body;
     let credential: RegisterPublicKeyCredential = read(credential)?;
     let desk = &at.local;
-    let (TouchFor::Adding { label }, state) = desk.take_touch(&at.actor, &touch)? else {
+    let (ChallengePurpose::Adding { label }, state) = desk.redeem_challenge(&at.actor, &touch)?
+    else {
         return Err(for_another_thing(at).into());
     };
     let state: PasskeyRegistration = kept(&state)?;
-    let finished = at.relying().finish_passkey_registration(&credential, &state);
+    let finished = at.webauthn().finish_passkey_registration(&credential, &state);
     let passkey = finished.map_err(|e| refused(at, &e))?;
     // The id that the caller names is not looked at; the one that was signed is.
     let id = Digest::of_bytes(passkey.cred_id());
     let added = desk.add_passkey(&at.actor, id.as_str(), &label, &write(&passkey)?)?;
-    Ok(wire::Passkey::of(&added, &rfc3339))
+    Ok(wire::PasskeyJson::of(&added, &rfc3339))
 }
 
 /// Issues a challenge for a login.
-pub(super) fn begin_entry(desk: &LocalDesk, relying: &Webauthn, from: &str) -> Result<AskedTouch> {
+pub(super) fn begin_login(
+    desk: &LocalDesk,
+    relying: &Webauthn,
+    from: &str,
+) -> Result<IssuedChallenge> {
     let started = relying.start_discoverable_authentication();
     let (options, state) = started.map_err(|e| not_right(&e))?;
-    let touch = desk.ask_for_entry(from, write(&state)?)?;
+    let touch = desk.issue_login_challenge(from, write(&state)?)?;
     let mut options = value(&options)?;
     // The login is started by a button, and not offered while a person types.
     if let Some(options) = options.as_object_mut() {
         options.remove("mediation");
     }
-    Ok(AskedTouch::of(touch, options))
+    Ok(IssuedChallenge::of(touch, options))
 }
 
 /// Logs in the owner of a passkey that is known here.
-pub(super) fn enter(desk: &LocalDesk, relying: &Webauthn, touched: Touched) -> Result<Minted> {
-    let Touched { touch, credential } = touched;
+pub(super) fn finish_login(
+    desk: &LocalDesk,
+    relying: &Webauthn,
+    touched: SignedChallenge,
+) -> Result<IssuedToken> {
+    let SignedChallenge { touch, credential } = touched;
     let credential: PublicKeyCredential = read(credential)?;
-    let state: DiscoverableAuthentication = kept(&desk.take_entry(&touch)?)?;
+    let state: DiscoverableAuthentication = kept(&desk.redeem_login_challenge(&touch)?)?;
     let id = Digest::of_bytes(credential.get_credential_id());
     let known = desk.passkey(id.as_str())?.ok_or_else(bad_passkey)?;
     let mut passkey: Passkey = kept(&known.body)?;
@@ -172,15 +193,19 @@ pub(super) fn enter(desk: &LocalDesk, relying: &Webauthn, touched: Touched) -> R
 
 /// The passkey that was removed.
 #[derive(Serialize, JsonSchema)]
-struct Removed {
+#[schemars(rename = "Removed")]
+struct RemovedPasskey {
     /// The id of the passkey.
     id: String,
 }
 
-fn remove(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<Removed> {
+fn remove(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<RemovedPasskey> {
     let [id] = asked.names;
     at.local.remove_passkey(&at.actor, &id)?;
-    Ok(Removed { id })
+    Ok(RemovedPasskey { id })
 }
 
 /// The card that is to be answered.
@@ -191,7 +216,10 @@ struct AskForPresence {
     digest: String,
 }
 
-fn presence(at: &Visitor, asked: Asked<1, Nothing, AskForPresence>) -> Result<AskedTouch> {
+fn presence(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, AskForPresence>,
+) -> Result<IssuedChallenge> {
     let desk = &at.local;
     let gate = at.gate(&asked.names[0])?;
     let digest = desk.digest_to_answer(&at.actor, gate, &asked.body.digest)?;
@@ -200,34 +228,40 @@ fn presence(at: &Visitor, asked: Asked<1, Nothing, AskForPresence>) -> Result<As
         let message = format!("{} has no passkey here", at.actor.name);
         return Err(Refusal::new(Code::ProofTooLow, message).hint("add one first").into());
     }
-    let started = at.relying().start_passkey_authentication(&passkeys);
+    let started = at.webauthn().start_passkey_authentication(&passkeys);
     let (options, state) = started.map_err(|e| not_right(&e))?;
-    let about = TouchFor::Answering { gate, digest };
-    let touch = desk.ask_for_touch(&at.actor, &about, write(&state)?)?;
-    Ok(AskedTouch::of(touch, value(&options)?))
+    let about = ChallengePurpose::Answering { gate, digest };
+    let touch = desk.issue_challenge(&at.actor, &about, write(&state)?)?;
+    Ok(IssuedChallenge::of(touch, value(&options)?))
 }
 
 /// Verifies the response to a challenge. Returns the actor with the proof of presence, and the digest that was signed
 /// for.
-pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(Actor, String)> {
-    let Touched { touch, credential } = touched;
+pub(super) fn verify_presence(
+    at: &RequestContext,
+    gate: GateId,
+    touched: SignedChallenge,
+) -> Result<(Actor, String)> {
+    let SignedChallenge { touch, credential } = touched;
     let credential: PublicKeyCredential = read(credential)?;
     let desk = &at.local;
-    let (about, state) = desk.take_touch(&at.actor, &touch)?;
+    let (about, state) = desk.redeem_challenge(&at.actor, &touch)?;
     let digest = match about {
-        TouchFor::Answering { gate: touched_for, digest } if touched_for == gate => digest,
-        TouchFor::Answering { .. } | TouchFor::Adding { .. } | TouchFor::Entering => {
+        ChallengePurpose::Answering { gate: touched_for, digest } if touched_for == gate => digest,
+        ChallengePurpose::Answering { .. }
+        | ChallengePurpose::Adding { .. }
+        | ChallengePurpose::Entering => {
             return Err(for_another_thing(at).into());
         }
     };
     let state: PasskeyAuthentication = kept(&state)?;
-    let finished = at.relying().finish_passkey_authentication(&credential, &state);
+    let finished = at.webauthn().finish_passkey_authentication(&credential, &state);
     let used = finished.map_err(|e| refused(at, &e))?;
     for one in desk.passkeys(&at.actor)? {
         let mut passkey: Passkey = kept(&one.body)?;
         if passkey.update_credential(&used).is_some() {
             desk.use_passkey(&one.id, &write(&passkey)?)?;
-            return Ok((Actor { proof: Proof::Presence, ..at.actor.clone() }, digest));
+            return Ok((Actor { proof: IdentityProof::Presence, ..at.actor.clone() }, digest));
         }
     }
     // It was removed while it was used.
@@ -235,7 +269,7 @@ pub(super) fn present(at: &Visitor, gate: GateId, touched: Touched) -> Result<(A
 }
 
 /// Returns the WebAuthn user id: the same for one person of one space, always, and it reveals nothing.
-fn person(at: &Visitor) -> Uuid {
+fn person(at: &RequestContext) -> Uuid {
     let text = format!("{}/{}", at.local.space(), at.actor.name);
     let digest = Digest::of_bytes(text.as_bytes());
     let mut bytes = [0; 16];
@@ -272,14 +306,14 @@ fn value<T: Serialize>(what: &T) -> Result<Value> {
         .map_err(|e| Refusal::new(Code::Failure, format!("it cannot be written: {e}")).into())
 }
 
-fn for_another_thing(at: &Visitor) -> Refusal {
+fn for_another_thing(at: &RequestContext) -> Refusal {
     let refusal = Refusal::new(Code::NoTouch, "the key was touched for another thing than this")
         .hint("ask for a touch for this very gate");
     at.local.note_refusal(&at.actor, &refusal);
     refusal
 }
 
-fn refused(at: &Visitor, error: &WebauthnError) -> Refusal {
+fn refused(at: &RequestContext, error: &WebauthnError) -> Refusal {
     let refusal = not_right(error);
     at.local.note_refusal(&at.actor, &refusal);
     refusal

@@ -5,7 +5,7 @@ use axum::extract::Path;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use sayso_core::{Code, Exit, Refusal};
+use sayso_core::{Code, CommandExit, Refusal};
 use sayso_engine::{Error, is_of_known_token};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The reason why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Problem {
+#[schemars(rename = "Problem")]
+pub struct ProblemDetails {
     /// The page about this kind of problem, on this server.
     #[serde(rename = "type")]
     pub kind: String,
@@ -33,19 +34,20 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The errors of a form, by the place of the value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub misfits: Vec<Misfit>,
+    pub misfits: Vec<FieldErrorJson>,
 }
 
 /// A value in a form that does not fit the question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Misfit {
+#[schemars(rename = "Misfit")]
+pub struct FieldErrorJson {
     /// The place of the value, as a JSON pointer; empty for the form as a whole.
     pub at: String,
     /// The error, in words.
     pub words: String,
 }
 
-impl Problem {
+impl ProblemDetails {
     pub(super) fn of(error: &Error) -> Self {
         let code = error.code();
         Self {
@@ -62,17 +64,19 @@ impl Problem {
     /// Converts it back to the refusal it stands for.
     pub fn into_refusal(self) -> Refusal {
         let misfits = self.misfits.into_iter();
-        let misfits = misfits.map(|it| sayso_core::Misfit { at: it.at, words: it.words });
+        let misfits = misfits.map(|it| sayso_core::FieldError { at: it.at, words: it.words });
         let refusal = Refusal::new(self.code, self.detail);
         Refusal { hint: self.hint, misfits: misfits.collect(), ..refusal }
     }
 }
 
-fn misfits(error: &Error) -> Vec<Misfit> {
+fn misfits(error: &Error) -> Vec<FieldErrorJson> {
     match error {
         Error::Refused(refusal) => {
             let misfits = refusal.misfits.iter();
-            misfits.map(|it| Misfit { at: it.at.clone(), words: it.words.clone() }).collect()
+            misfits
+                .map(|it| FieldErrorJson { at: it.at.clone(), words: it.words.clone() })
+                .collect()
         }
         Error::Store(_) => vec![],
     }
@@ -90,47 +94,51 @@ pub(super) fn status(code: Code) -> StatusCode {
         (Code::Busy, _) => StatusCode::SERVICE_UNAVAILABLE,
         (Code::DiskFull, _) => StatusCode::INSUFFICIENT_STORAGE,
         (Code::Failure, _) => StatusCode::INTERNAL_SERVER_ERROR,
-        (_, Exit::Usage) => StatusCode::BAD_REQUEST,
-        (_, Exit::NotFound) => StatusCode::NOT_FOUND,
-        (_, Exit::Login) => StatusCode::UNAUTHORIZED,
-        (_, Exit::NotAllowed) => StatusCode::FORBIDDEN,
-        (_, Exit::Conflict | Exit::Rejected | Exit::Unanswered | Exit::Held) => {
-            StatusCode::CONFLICT
-        }
-        (_, Exit::TimedOut) => StatusCode::REQUEST_TIMEOUT,
-        (_, Exit::OutcomeUnknown) => StatusCode::GATEWAY_TIMEOUT,
+        (_, CommandExit::Usage) => StatusCode::BAD_REQUEST,
+        (_, CommandExit::NotFound) => StatusCode::NOT_FOUND,
+        (_, CommandExit::Login) => StatusCode::UNAUTHORIZED,
+        (_, CommandExit::NotAllowed) => StatusCode::FORBIDDEN,
         (
             _,
-            Exit::Ok
-            | Exit::Error
-            | Exit::Unreachable
-            | Exit::AuditBroken
-            | Exit::Unfinished
-            | Exit::HungUp
-            | Exit::Interrupted
-            | Exit::Terminated,
+            CommandExit::Conflict
+            | CommandExit::Rejected
+            | CommandExit::Unanswered
+            | CommandExit::Held,
+        ) => StatusCode::CONFLICT,
+        (_, CommandExit::TimedOut) => StatusCode::REQUEST_TIMEOUT,
+        (_, CommandExit::OutcomeUnknown) => StatusCode::GATEWAY_TIMEOUT,
+        (
+            _,
+            CommandExit::Ok
+            | CommandExit::Error
+            | CommandExit::Unreachable
+            | CommandExit::AuditBroken
+            | CommandExit::Unfinished
+            | CommandExit::HungUp
+            | CommandExit::Interrupted
+            | CommandExit::Terminated,
         ) => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 
 /// An error as a response.
-pub(crate) struct Failed(pub(crate) Error);
+pub(crate) struct ErrorResponse(pub(crate) Error);
 
-impl From<Error> for Failed {
+impl From<Error> for ErrorResponse {
     fn from(error: Error) -> Self {
         Self(error)
     }
 }
 
-impl From<Refusal> for Failed {
+impl From<Refusal> for ErrorResponse {
     fn from(refusal: Refusal) -> Self {
         Self(refusal.into())
     }
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        let problem = Problem::of(&self.0);
+        let problem = ProblemDetails::of(&self.0);
         let status = status(problem.code);
         let mut response = problem.into_response(status);
         if let Error::Refused(Refusal { wait_secs: Some(secs), .. }) = &self.0 {
@@ -147,7 +155,7 @@ impl IntoResponse for Failed {
 #[derive(Clone, Copy)]
 pub(super) struct KnownToken;
 
-impl Problem {
+impl ProblemDetails {
     fn into_response(self, status: StatusCode) -> Response {
         let problem = Self { status: status.as_u16(), ..self };
         let body = serde_json::to_string(&problem).unwrap_or_default();
@@ -162,20 +170,19 @@ impl Problem {
 
 /// Answers a request to an unknown path: with a page for a browser, with a problem for a program.
 pub(super) async fn no_such_page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
-    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
+    let shown = sayso_core::text::shorten(&sayso_core::text::sanitize_line(uri.path()), 100);
     let refusal = Refusal::new(Code::NotFound, format!("there is nothing at {shown}"));
     let accepts = headers.get(ACCEPT).and_then(|accepts| accepts.to_str().ok());
     let is_browser = accepts.is_some_and(|accepts| accepts.contains("text/html"));
     match is_browser && method.is_safe() {
-        true => pages::not_there(refusal, &uri),
-        false => {
-            Failed::from(refusal.hint("what there is stands in /v1/openapi.json")).into_response()
-        }
+        true => pages::no_such_page(refusal, &uri),
+        false => ErrorResponse::from(refusal.hint("what there is stands in /v1/openapi.json"))
+            .into_response(),
     }
 }
 
 /// Serves the page that a problem names as its type. No credential is needed to read what an error means.
-pub(super) async fn page(Path(code): Path<String>) -> Result<Response, Failed> {
+pub(super) async fn page(Path(code): Path<String>) -> Result<Response, ErrorResponse> {
     let found = Code::ALL.iter().find(|known| known.as_str() == code);
     let Some(found) = found else {
         return Err(Refusal::new(Code::NotFound, "there is no such error").into());
@@ -186,8 +193,8 @@ pub(super) async fn page(Path(code): Path<String>) -> Result<Response, Failed> {
 
 /// Answers a request whose method the path does not take.
 pub(super) async fn no_such_method(method: Method, uri: Uri) -> Response {
-    let shown = sayso_core::text::shorten(&sayso_core::text::harmless_line(uri.path()), 100);
+    let shown = sayso_core::text::shorten(&sayso_core::text::sanitize_line(uri.path()), 100);
     let refusal = Refusal::new(Code::BadValue, format!("{shown} does not take {method}"))
         .hint("what it takes stands in /v1/openapi.json");
-    Problem::of(&refusal.into()).into_response(StatusCode::METHOD_NOT_ALLOWED)
+    ProblemDetails::of(&refusal.into()).into_response(StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -1,18 +1,18 @@
 //! `GET /metrics`: the figures of a space and of this process, in the text format of Prometheus. Only for callers who
 //! may read the space, on loopback, too: the number of questions and the response times are not for all.
 
-use super::hall::{Credential, Hall, Room};
 use super::health::blocking;
-use super::meter::STEPS_MS;
-use super::problem::Failed;
+use super::problem::ErrorResponse;
+use super::process_metrics::STEPS_MS;
+use super::state::{AppState, RequestCredential, SpaceState};
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use sayso_core::{Actor, Code, Kind, Refusal};
-use sayso_engine::{Result, STEPS_SECS, Tally, Waiting, check_space_name};
+use sayso_core::{Actor, Code, GateKind, Refusal};
+use sayso_engine::{BacklogCounts, GateCounters, Result, STEPS_SECS, check_space_name};
 use serde::Deserialize;
 use std::fmt::{Display, Write};
 use std::sync::{Arc, PoisonError};
@@ -24,43 +24,43 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OUTCOMES: [&str; 6] =
     ["approved", "answered", "rejected", "expired", "withdrawn", "superseded"];
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     Router::new().route("/metrics", get(scrape))
 }
 
 /// The space to read; the one the server was started for, unless given.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scrape {
+struct ScrapeQuery {
     space: Option<String>,
 }
 
 async fn scrape(
-    State(hall): State<Arc<Hall>>,
+    State(hall): State<Arc<AppState>>,
     uri: Uri,
     headers: HeaderMap,
-) -> std::result::Result<Response, Failed> {
-    let Query(Scrape { space }) = Query::try_from_uri(&uri).map_err(|_| {
+) -> std::result::Result<Response, ErrorResponse> {
+    let Query(ScrapeQuery { space }) = Query::try_from_uri(&uri).map_err(|_| {
         Refusal::new(Code::BadValue, "the query cannot be read").hint("write: /metrics?space=NAME")
     })?;
-    let secret = Credential::of_program(&headers);
+    let secret = RequestCredential::of_program(&headers);
     let text = blocking(move || {
         let space = space.unwrap_or_else(|| hall.desk().space_name().to_owned());
         check_space_name(&space)?;
-        let (room, caller) = hall.enter(&space, secret.as_ref())?;
+        let (room, caller) = hall.authenticate(&space, secret.as_ref())?;
         figures(&hall, &room, &space, &caller.actor)
     });
     Ok(([(CONTENT_TYPE, TEXT)], text.await?).into_response())
 }
 
-fn figures(hall: &Hall, room: &Room, space: &str, actor: &Actor) -> Result<String> {
+fn figures(hall: &AppState, room: &SpaceState, space: &str, actor: &Actor) -> Result<String> {
     let waiting = room.desk.count_waiting(actor)?;
     let tally = {
         let mut tally = room.tally.lock().unwrap_or_else(PoisonError::into_inner);
         room.desk.count_ended(actor, &mut tally)?;
         tally.clone()
     };
-    let mut page = Page(String::new());
+    let mut page = PrometheusText(String::new());
     page.gates(space, &waiting, room.desk.now().as_micros());
     page.ended(space, &tally);
     page.notices(space, &waiting);
@@ -71,9 +71,9 @@ fn figures(hall: &Hall, room: &Room, space: &str, actor: &Actor) -> Result<Strin
 }
 
 /// The text of the response, which grows by the line.
-struct Page(String);
+struct PrometheusText(String);
 
-impl Page {
+impl PrometheusText {
     fn about(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
@@ -109,26 +109,26 @@ impl Page {
         self.line(&format!("{name}_count"), labels, count);
     }
 
-    fn gates(&mut self, space: &str, waiting: &Waiting, now: i64) {
+    fn gates(&mut self, space: &str, waiting: &BacklogCounts, now: i64) {
         let of = |kind: &str| waiting.gates.iter().find(|gates| gates.kind == kind);
         self.about("sayso_gates_open", "gauge", "Questions that wait for a person.");
-        for kind in Kind::ALL.map(Kind::as_str) {
+        for kind in GateKind::ALL.map(GateKind::as_str) {
             let count = of(kind).map_or(0, |gates| gates.count);
             self.line("sayso_gates_open", &[("space", space), ("kind", kind)], count);
         }
         let name = "sayso_gates_oldest_seconds";
         self.about(name, "gauge", "For how long the oldest of them waits.");
-        for kind in Kind::ALL.map(Kind::as_str) {
+        for kind in GateKind::ALL.map(GateKind::as_str) {
             let micros = of(kind).map_or(0, |gates| now.saturating_sub(gates.oldest.as_micros()));
             let age = micros.max(0) as f64 / 1e6;
             self.line(name, &[("space", space), ("kind", kind)], age);
         }
     }
 
-    fn ended(&mut self, space: &str, tally: &Tally) {
+    fn ended(&mut self, space: &str, tally: &GateCounters) {
         let name = "sayso_gates_ended_total";
         self.about(name, "counter", "Questions that ended, ever, and how.");
-        for kind in Kind::ALL.map(Kind::as_str) {
+        for kind in GateKind::ALL.map(GateKind::as_str) {
             for outcome in OUTCOMES {
                 let count = tally.ended.get(&(kind, outcome)).copied().unwrap_or(0);
                 let labels = [("space", space), ("kind", kind), ("outcome", outcome)];
@@ -142,7 +142,7 @@ impl Page {
         self.histogram(name, &[("space", space)], steps, (tally.answered, sum));
     }
 
-    fn notices(&mut self, space: &str, waiting: &Waiting) {
+    fn notices(&mut self, space: &str, waiting: &BacklogCounts) {
         self.about("sayso_notices_pending", "gauge", "Notices to people that are not sent yet.");
         for notices in &waiting.notices {
             let labels = [("space", space), ("channel", notices.channel.as_str())];
@@ -155,7 +155,7 @@ impl Page {
         }
     }
 
-    fn process(&mut self, hall: &Hall) {
+    fn process(&mut self, hall: &AppState) {
         let help =
             "Held requests of which this process keeps nothing but the socket and their bytes.";
         self.about("sayso_parked", "gauge", help);
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_histogram_counts_up_and_labels_cannot_break_out() {
-        let mut page = Page(String::new());
+        let mut page = PrometheusText(String::new());
         page.histogram("t", &[("a", "x\"\n\\")], [(0.5, 2), (5.0, 1)].into_iter(), (4, 7.5));
         let expected = "t_bucket{a=\"x\\\"\\n\\\\\",le=\"0.5\"} 2\n\
                         t_bucket{a=\"x\\\"\\n\\\\\",le=\"5\"} 3\n\

@@ -1,14 +1,14 @@
 //! Table of API operations. One line of it makes both the route and its description in the OpenAPI document, from the
 //! same types: so the two cannot differ.
 
-use super::doorway::too_large;
-use super::hall::Hall;
+use super::admission::too_large;
+use super::auth::{IncomingRequest, KeyedRequest, RequestContext};
 use super::health::blocking;
-use super::openapi::{Described, Schemas, Shapes};
-use super::parking::Parking;
-use super::problem::Failed;
+use super::openapi::{OperationDescription, OperationSchemas, SchemaCollector};
+use super::parking::RequestHold;
+use super::problem::ErrorResponse;
 use super::session;
-use super::visitor::{Errand, Knock, Visitor};
+use super::state::AppState;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Path, Query, State};
@@ -17,7 +17,7 @@ use axum::http::request::Parts;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::text::{sanitize_line, shorten};
 use sayso_core::{Code, Refusal};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,7 +39,7 @@ pub(super) const SPACE: &str = "/v1/spaces/{space}";
 
 /// The input of an operation: the names in the path behind the space, the query and the body.
 #[derive(Clone)]
-pub(super) struct Asked<const N: usize, Q, B> {
+pub(super) struct OperationInput<const N: usize, Q, B> {
     pub(super) names: [String; N],
     pub(super) query: Q,
     pub(super) body: B,
@@ -48,19 +48,19 @@ pub(super) struct Asked<const N: usize, Q, B> {
 /// An empty query, or an empty body.
 #[derive(Clone, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Nothing {}
+pub(super) struct EmptyInput {}
 
 /// A type that can be read from a request and described in the document.
-pub(super) trait Input: DeserializeOwned + JsonSchema + Send + 'static {}
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> Input for T {}
+pub(super) trait RequestInput: DeserializeOwned + JsonSchema + Send + 'static {}
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> RequestInput for T {}
 
 /// A type that can be sent in a response.
-pub(super) trait Output: Serialize + JsonSchema + Send + 'static {}
-impl<T: Serialize + JsonSchema + Send + 'static> Output for T {}
+pub(super) trait ResponseOutput: Serialize + JsonSchema + Send + 'static {}
+impl<T: Serialize + JsonSchema + Send + 'static> ResponseOutput for T {}
 
 /// The verb of an operation: its method, and its status on success.
 #[derive(Clone, Copy)]
-pub(super) enum Verb {
+pub(super) enum OperationVerb {
     Get,
     Post,
     /// A new resource is created.
@@ -70,143 +70,168 @@ pub(super) enum Verb {
     Delete,
 }
 
-impl Verb {
+impl OperationVerb {
     fn filter(self) -> MethodFilter {
         match self {
-            Verb::Get => MethodFilter::GET,
-            Verb::Post | Verb::Create => MethodFilter::POST,
-            Verb::Put => MethodFilter::PUT,
-            Verb::Patch => MethodFilter::PATCH,
-            Verb::Delete => MethodFilter::DELETE,
+            OperationVerb::Get => MethodFilter::GET,
+            OperationVerb::Post | OperationVerb::Create => MethodFilter::POST,
+            OperationVerb::Put => MethodFilter::PUT,
+            OperationVerb::Patch => MethodFilter::PATCH,
+            OperationVerb::Delete => MethodFilter::DELETE,
         }
     }
 
     /// True if it only reads.
     pub(super) fn is_safe(self) -> bool {
         match self {
-            Verb::Get => true,
-            Verb::Post | Verb::Create | Verb::Put | Verb::Patch | Verb::Delete => false,
+            OperationVerb::Get => true,
+            OperationVerb::Post
+            | OperationVerb::Create
+            | OperationVerb::Put
+            | OperationVerb::Patch
+            | OperationVerb::Delete => false,
         }
     }
 
     /// Returns the method, as the document writes it.
     pub(super) fn method(self) -> &'static str {
         match self {
-            Verb::Get => "get",
-            Verb::Post | Verb::Create => "post",
-            Verb::Put => "put",
-            Verb::Patch => "patch",
-            Verb::Delete => "delete",
+            OperationVerb::Get => "get",
+            OperationVerb::Post | OperationVerb::Create => "post",
+            OperationVerb::Put => "put",
+            OperationVerb::Patch => "patch",
+            OperationVerb::Delete => "delete",
         }
     }
 
     pub(super) fn success(self) -> StatusCode {
         match self {
-            Verb::Create => StatusCode::CREATED,
-            Verb::Get | Verb::Post | Verb::Put | Verb::Patch | Verb::Delete => StatusCode::OK,
+            OperationVerb::Create => StatusCode::CREATED,
+            OperationVerb::Get
+            | OperationVerb::Post
+            | OperationVerb::Put
+            | OperationVerb::Patch
+            | OperationVerb::Delete => StatusCode::OK,
         }
     }
 }
 
 /// All operations, in the order of the document.
 #[derive(Default)]
-pub(super) struct Table {
-    router: Router<Arc<Hall>>,
-    described: Vec<Described>,
+pub(super) struct OperationTable {
+    router: Router<Arc<AppState>>,
+    described: Vec<OperationDescription>,
 }
 
-impl Table {
+impl OperationTable {
     /// Adds an operation that calls the desk and returns its result. `path` is the part behind the space.
-    pub(super) fn add<const N: usize, Q: Input, B: Input, T: Output>(
+    pub(super) fn add<const N: usize, Q: RequestInput, B: RequestInput, T: ResponseOutput>(
         self,
-        verb: Verb,
+        verb: OperationVerb,
         path: &str,
         (name, says): (&'static str, &'static str),
-        work: impl Fn(&Visitor, Asked<N, Q, B>) -> sayso_engine::Result<T>
+        work: impl Fn(&RequestContext, OperationInput<N, Q, B>) -> sayso_engine::Result<T>
         + Copy
         + Send
         + Sync
         + 'static,
     ) -> Self {
-        self.held(verb, path, (name, says), move |knock: Knock, asked| {
-            blocking(move || work(&knock.enter()?, asked))
+        self.add_held(verb, path, (name, says), move |knock: IncomingRequest, asked| {
+            blocking(move || work(&knock.authenticate()?, asked))
         })
     }
 
-    /// Adds an operation that is called all the time, authenticated from the cache: see [`Knock::quickly`].
-    pub(super) fn quick<const N: usize, Q: Input + Clone, B: Input + Clone, T: Output>(
+    /// Adds an operation that is called all the time, authenticated from the cache: see [`IncomingRequest::with_cached_auth`].
+    pub(super) fn add_cached<
+        const N: usize,
+        Q: RequestInput + Clone,
+        B: RequestInput + Clone,
+        T: ResponseOutput,
+    >(
         self,
-        verb: Verb,
+        verb: OperationVerb,
         path: &str,
         (name, says): (&'static str, &'static str),
-        work: impl Fn(&Visitor, Asked<N, Q, B>) -> sayso_engine::Result<T>
+        work: impl Fn(&RequestContext, OperationInput<N, Q, B>) -> sayso_engine::Result<T>
         + Copy
         + Send
         + Sync
         + 'static,
     ) -> Self {
-        self.held(verb, path, (name, says), move |knock: Knock, asked: Asked<N, Q, B>| {
-            blocking(move || knock.quickly(|at| work(at, asked.clone())))
-        })
+        self.add_held(
+            verb,
+            path,
+            (name, says),
+            move |knock: IncomingRequest, asked: OperationInput<N, Q, B>| {
+                blocking(move || knock.with_cached_auth(|at| work(at, asked.clone())))
+            },
+        )
     }
 
     /// Adds an operation that may be held, for which no thread is kept.
-    pub(super) fn held<const N: usize, Q: Input, B: Input, T: Output, F>(
+    pub(super) fn add_held<const N: usize, Q: RequestInput, B: RequestInput, T: ResponseOutput, F>(
         self,
-        verb: Verb,
+        verb: OperationVerb,
         path: &str,
         (name, says): (&'static str, &'static str),
-        work: impl Fn(Knock, Asked<N, Q, B>) -> F + Copy + Send + Sync + 'static,
+        work: impl Fn(IncomingRequest, OperationInput<N, Q, B>) -> F + Copy + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Result<T, Failed>> + Send,
+        F: Future<Output = Result<T, ErrorResponse>> + Send,
     {
         let route = on(
             verb.filter(),
-            move |State(hall): State<Arc<Hall>>, request: Request<Body>| async move {
-                let (knock, asked) = take(hall, request).await?;
+            move |State(hall): State<Arc<AppState>>, request: Request<Body>| async move {
+                let (knock, asked) = read_request(hall, request).await?;
                 json(verb.success(), &work(knock, asked).await?)
             },
         );
-        let shapes = |schemas: &mut Schemas| Shapes {
+        let shapes = |schemas: &mut SchemaCollector| OperationSchemas {
             query: schemas.parameters::<Q>(),
             body: schemas.body::<B>(),
             answer: schemas.answer::<T>(),
         };
-        self.with(Described { verb, path: format!("{SPACE}{path}"), name, says, shapes }, route)
+        self.with(
+            OperationDescription { verb, path: format!("{SPACE}{path}"), name, says, shapes },
+            route,
+        )
     }
 
     /// Adds an operation that answers in its own way, as `shapes` says.
-    pub(super) fn with(mut self, described: Described, route: MethodRouter<Arc<Hall>>) -> Self {
+    pub(super) fn with(
+        mut self,
+        described: OperationDescription,
+        route: MethodRouter<Arc<AppState>>,
+    ) -> Self {
         self.router = self.router.route(&described.path, route);
         self.described.push(described);
         self
     }
 
-    pub(super) fn into_parts(self) -> (Router<Arc<Hall>>, Vec<Described>) {
+    pub(super) fn into_parts(self) -> (Router<Arc<AppState>>, Vec<OperationDescription>) {
         (self.router, self.described)
     }
 }
 
 /// Reads the input of a request. Invalid input is refused, with the reason.
-pub(super) async fn take<const N: usize, Q: Input, B: Input>(
-    hall: Arc<Hall>,
+pub(super) async fn read_request<const N: usize, Q: RequestInput, B: RequestInput>(
+    hall: Arc<AppState>,
     request: Request<Body>,
-) -> Result<(Knock, Asked<N, Q, B>), Failed> {
+) -> Result<(IncomingRequest, OperationInput<N, Q, B>), ErrorResponse> {
     let (mut parts, body) = request.into_parts();
     let (space, names) = names(&mut parts).await?;
     let query = query(&parts)?;
     let bytes =
         axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|_| too_large(BODY_BYTES_MAX))?;
-    let asked = Asked { names, query, body: read(&bytes)? };
-    let errand = errand(&parts, &bytes)?;
+    let asked = OperationInput { names, query, body: read(&bytes)? };
+    let errand = keyed_request(&parts, &bytes)?;
     let credential = session::credential(&hall, &parts, &space);
-    let parking = Parking::of(&parts).with(&bytes);
-    Ok((Knock { hall, space, credential, errand, parking }, asked))
+    let parking = RequestHold::of(&parts).with(&bytes);
+    Ok((IncomingRequest { hall, space, credential, errand, parking }, asked))
 }
 
 /// Reads the idempotency key of a request. A read needs none.
-fn errand(parts: &Parts, body: &Bytes) -> Result<Option<Errand>, Refusal> {
+fn keyed_request(parts: &Parts, body: &Bytes) -> Result<Option<KeyedRequest>, Refusal> {
     let Some(key) = parts.headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     if parts.method.is_safe() {
         return Ok(None);
@@ -214,7 +239,7 @@ fn errand(parts: &Parts, body: &Bytes) -> Result<Option<Errand>, Refusal> {
     let key = key.to_str().map_err(|_| bad(format!("{IDEMPOTENCY_KEY} is not plain text")))?;
     let body = String::from_utf8_lossy(body).into_owned();
     let what = [parts.method.to_string(), parts.uri.to_string(), body];
-    Ok(Some(Errand { key: key.trim().to_owned(), what }))
+    Ok(Some(KeyedRequest { key: key.trim().to_owned(), what }))
 }
 
 async fn names<const N: usize>(parts: &mut Parts) -> Result<(String, [String; N]), Refusal> {
@@ -226,7 +251,7 @@ async fn names<const N: usize>(parts: &mut Parts) -> Result<(String, [String; N]
     for name in &names {
         let is_plain = !name.is_empty() && !name.chars().any(char::is_control);
         if !is_plain || name.len() > NAME_BYTES_MAX {
-            let shown = shorten(&harmless_line(name), 60);
+            let shown = shorten(&sanitize_line(name), 60);
             return Err(bad(format!("{shown:?} cannot be a name"))
                 .hint("take the id or the handle that a response gave"));
         }
@@ -236,7 +261,7 @@ async fn names<const N: usize>(parts: &mut Parts) -> Result<(String, [String; N]
     Ok((space, names))
 }
 
-fn query<Q: Input>(parts: &Parts) -> Result<Q, Refusal> {
+fn query<Q: RequestInput>(parts: &Parts) -> Result<Q, Refusal> {
     let typed = parts.uri.query().unwrap_or_default();
     if typed.contains("%00") {
         return Err(no_nul());
@@ -254,10 +279,10 @@ fn cause(error: &dyn std::error::Error) -> String {
     while let Some(source) = inner.source() {
         inner = source;
     }
-    shorten(&harmless_line(&inner.to_string()), 300)
+    shorten(&sanitize_line(&inner.to_string()), 300)
 }
 
-fn read<B: Input>(bytes: &Bytes) -> Result<B, Refusal> {
+fn read<B: RequestInput>(bytes: &Bytes) -> Result<B, Refusal> {
     let text: &[u8] = if bytes.is_empty() { b"{}" } else { bytes };
     // An array would be deserialized field by field.
     if text.trim_ascii_start().first() != Some(&b'{') {
@@ -267,7 +292,7 @@ fn read<B: Input>(bytes: &Bytes) -> Result<B, Refusal> {
         return Err(no_nul());
     }
     serde_json::from_slice(text).map_err(|error| {
-        let why = shorten(&harmless_line(&error.to_string()), 300);
+        let why = shorten(&sanitize_line(&error.to_string()), 300);
         bad(format!("the body cannot be read: {why}"))
             .hint("what it takes stands in /v1/openapi.json")
     })
@@ -286,7 +311,7 @@ fn has_nul(json: &[u8]) -> bool {
     false
 }
 
-fn json<T: Output>(status: StatusCode, value: &T) -> Result<Response, Failed> {
+fn json<T: ResponseOutput>(status: StatusCode, value: &T) -> Result<Response, ErrorResponse> {
     let text = serde_json::to_string(value)
         .map_err(|e| Refusal::new(Code::Failure, format!("the answer cannot be written: {e}")))?;
     Ok((status, [(CONTENT_TYPE, "application/json")], text).into_response())
@@ -314,7 +339,7 @@ mod tests {
 
     #[test]
     fn only_an_object_is_a_body() {
-        let is_read = |text: &'static str| read::<Nothing>(&Bytes::from_static(text.as_bytes()));
+        let is_read = |text: &'static str| read::<EmptyInput>(&Bytes::from_static(text.as_bytes()));
         assert!(is_read("").is_ok());
         assert!(is_read(" {}").is_ok());
         for wrong in ["[]", "null", "1", "{", "{\"more\": 1}", "\u{feff}{}"] {

@@ -1,9 +1,9 @@
 //! HTTP API for runs: the executions of agents on tasks.
 
+use super::auth::RequestContext;
 use super::paging::{limit, page, part};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
 use sayso_core::run::Run;
 use sayso_engine::Result;
@@ -13,8 +13,8 @@ use serde::Deserialize;
 /// The most runs of a task that can be listed.
 const RUNS_MAX: usize = 1_000;
 
-pub(super) fn operations(table: Table) -> Table {
-    table.add(Verb::Get, "/runs", LIST, list)
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    table.add(OperationVerb::Get, "/runs", LIST, list)
 }
 
 const LIST: (&str, &str) = (
@@ -34,7 +34,10 @@ struct ListRuns {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListRuns, Nothing>) -> Result<wire::Page<wire::Run>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListRuns, EmptyInput>,
+) -> Result<wire::PageJson<wire::RunJson>> {
     at.check("live_runs")?;
     let ListRuns { task, after, limit: most } = asked.query;
     let all = match task {
@@ -43,5 +46,5 @@ fn list(at: &Visitor, asked: Asked<0, ListRuns, Nothing>) -> Result<wire::Page<w
     };
     let name = |run: &Run| run.started.id.to_string();
     let found = part(all, after.as_deref(), limit(most)?, name)?;
-    Ok(page(&found, |run| wire::Run::of(run, &rfc3339), name))
+    Ok(page(&found, |run| wire::RunJson::of(run, &rfc3339), name))
 }

@@ -3,13 +3,13 @@
 //! write also needs the CSRF token that was issued at the login and is kept where only pages of this very origin find
 //! it.
 
-use super::hall::{Credential, Hall, Room, Word};
+use super::auth::IncomingRequest;
+use super::auth_throttle::PeerAddress;
 use super::health::blocking;
-use super::knocks::Peer;
-use super::passkeys::{self, Touched};
-use super::problem::Failed;
-use super::route::{Asked, Input, Nothing, take};
-use super::visitor::Knock;
+use super::passkeys::{self, SignedChallenge};
+use super::problem::ErrorResponse;
+use super::route::{EmptyInput, OperationInput, RequestInput, read_request};
+use super::state::{AppState, CsrfToken, RequestCredential, SpaceState};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -18,8 +18,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use sayso_core::{Code, Digest, Door, Refusal};
-use sayso_engine::{LoginFor, Minted, Result, bad_code, bad_passkey, bad_passphrase};
+use sayso_core::{Code, Digest, EntryPoint, Refusal};
+use sayso_engine::{IssuedToken, LoginClient, Result, bad_code, bad_passkey, bad_passphrase};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ const WORD: &str = "sayso-word";
 /// The time for which a browser keeps the cookie; the login behind it expires by itself.
 const KEPT_SECONDS: u32 = 30 * 24 * 3_600;
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     Router::new()
         .route("/session/{space}", post(log_in).delete(log_out))
         .route("/session/{space}/join", post(join))
@@ -43,32 +43,36 @@ pub(super) fn routes() -> Router<Arc<Hall>> {
 
 /// Reads the credential of a request: a program's token, or a browser's cookie. A write from a browser needs the CSRF
 /// token.
-pub(super) fn credential(hall: &Hall, parts: &Parts, space: &str) -> Option<Credential> {
+pub(super) fn credential(hall: &AppState, parts: &Parts, space: &str) -> Option<RequestCredential> {
     if parts.headers.contains_key(AUTHORIZATION) {
-        return Credential::of_program(&parts.headers);
+        return RequestCredential::of_program(&parts.headers);
     }
     let credential = of_browser(hall, &parts.headers, space)?;
     let said = parts.headers.get(WORD).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let word = match parts.method.is_safe() {
-        true => Word::NotNeeded,
-        false => Word::Said(said.to_owned()),
+        true => CsrfToken::NotNeeded,
+        false => CsrfToken::Sent(said.to_owned()),
     };
-    Some(Credential { word, ..credential })
+    Some(RequestCredential { csrf_token: word, ..credential })
 }
 
 /// Reads the cookie of a browser.
-pub(super) fn of_browser(hall: &Hall, headers: &HeaderMap, space: &str) -> Option<Credential> {
+pub(super) fn of_browser(
+    hall: &AppState,
+    headers: &HeaderMap,
+    space: &str,
+) -> Option<RequestCredential> {
     let name = cookie_name(hall, space);
     let all = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = all.flat_map(|all| all.split(';')).filter_map(|pair| pair.split_once('='));
     let (_, secret) = pairs.find(|(key, _)| key.trim() == name)?;
     let secret = secret.trim().to_owned();
-    Some(Credential { secret, door: Door::Web, word: Word::NotNeeded })
+    Some(RequestCredential { secret, door: EntryPoint::Web, csrf_token: CsrfToken::NotNeeded })
 }
 
 /// Returns the name of the cookie. A name with this prefix is accepted by browsers only from this very host, and only
 /// by TLS. Without TLS they would not accept it at all, so on this machine it is a plain one.
-fn cookie_name(hall: &Hall, space: &str) -> String {
+fn cookie_name(hall: &AppState, space: &str) -> String {
     let prefix = if hall.is_secure() { "__Host-sayso-" } else { "sayso-" };
     // The name of a space may have letters that a cookie's must not have.
     let digest = Digest::of_bytes(space.as_bytes()).to_string();
@@ -76,26 +80,31 @@ fn cookie_name(hall: &Hall, space: &str) -> String {
     format!("{prefix}{}", &digest[digest.len() - 16..])
 }
 
-fn cookie(hall: &Hall, space: &str, secret: &str, seconds: u32) -> String {
+fn cookie(hall: &AppState, space: &str, secret: &str, seconds: u32) -> String {
     let name = cookie_name(hall, space);
     let secure = if hall.is_secure() { "; Secure" } else { "" };
     format!("{name}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 }
 
-type Answer = std::result::Result<Response, Failed>;
+type SessionResult = std::result::Result<Response, ErrorResponse>;
 
 /// A name and a passphrase.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct LogIn {
+struct LogInBody {
     name: String,
     passphrase: String,
 }
 
-async fn log_in(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let from = Peer::place_of(request.extensions());
-    let_in(hall, request, move |room, LogIn { name, passphrase }| {
-        known(room, bad_passphrase)?.desk.log_in(&name, &passphrase, &from, LoginFor::Browser)
+async fn log_in(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let from = PeerAddress::place_of(request.extensions());
+    let_in(hall, request, move |room, LogInBody { name, passphrase }| {
+        space_or_refusal(room, bad_passphrase)?.desk.log_in(
+            &name,
+            &passphrase,
+            &from,
+            LoginClient::Browser,
+        )
     })
     .await
 }
@@ -103,15 +112,15 @@ async fn log_in(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer
 /// An invitation code, and the name and passphrase of the new person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Join {
+struct JoinBody {
     code: String,
     name: String,
     passphrase: String,
 }
 
-async fn join(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let_in(hall, request, |room, Join { code, name, passphrase }| {
-        known(room, bad_code)?.desk.join(&code, &name, &passphrase, LoginFor::Browser)
+async fn join(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let_in(hall, request, |room, JoinBody { code, name, passphrase }| {
+        space_or_refusal(room, bad_code)?.desk.join(&code, &name, &passphrase, LoginClient::Browser)
     })
     .await
 }
@@ -119,43 +128,49 @@ async fn join(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
 /// A login code from the person's own terminal.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ByCode {
+struct CodeLogInBody {
     code: String,
 }
 
-async fn by_code(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let_in(hall, request, |room, ByCode { code }| {
-        known(room, bad_code)?.desk.log_in_by_entry(&code)
+async fn by_code(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let_in(hall, request, |room, CodeLogInBody { code }| {
+        space_or_refusal(room, bad_code)?.desk.log_in_by_entry(&code)
     })
     .await
 }
 
-async fn begin_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let from = Peer::place_of(request.extensions());
-    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+async fn begin_touch(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let from = PeerAddress::place_of(request.extensions());
+    let (knock, _): (IncomingRequest, OperationInput<0, EmptyInput, EmptyInput>) =
+        read_request(hall, request).await?;
     let begun = blocking(move || {
-        let room = known(knock.hall.room(&knock.space), bad_passkey)?;
-        passkeys::begin_entry(&room.desk, knock.hall.relying(), &from)
+        let room = space_or_refusal(knock.hall.room(&knock.space), bad_passkey)?;
+        passkeys::begin_login(&room.desk, knock.hall.webauthn(), &from)
     });
     said(&json!(begun.await?))
 }
 
-async fn by_touch(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
+async fn by_touch(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
     let relying = hall.clone();
-    let_in(hall, request, move |room, touched: Touched| {
-        passkeys::enter(&known(room, bad_passkey)?.desk, relying.relying(), touched)
+    let_in(hall, request, move |room, touched: SignedChallenge| {
+        passkeys::finish_login(
+            &space_or_refusal(room, bad_passkey)?.desk,
+            relying.webauthn(),
+            touched,
+        )
     })
     .await
 }
 
 /// Logs in a caller without a credential. The response to a wrong one does not tell whether there is such a space or
 /// person.
-async fn let_in<B: Input>(
-    hall: Arc<Hall>,
+async fn let_in<B: RequestInput>(
+    hall: Arc<AppState>,
     request: Request<Body>,
-    work: impl FnOnce(Result<Arc<Room>>, B) -> Result<Minted> + Send + 'static,
-) -> Answer {
-    let (knock, asked): (Knock, Asked<0, Nothing, B>) = take_from_anybody(hall, request).await?;
+    work: impl FnOnce(Result<Arc<SpaceState>>, B) -> Result<IssuedToken> + Send + 'static,
+) -> SessionResult {
+    let (knock, asked): (IncomingRequest, OperationInput<0, EmptyInput, B>) =
+        read_login_request(hall, request).await?;
     let (hall, space) = (knock.hall.clone(), knock.space.clone());
     let minted = blocking(move || work(knock.hall.room(&knock.space), asked.body)).await?;
     let mut response = said(&json!({"name": minted.token.name, "word": minted.word}))?;
@@ -164,47 +179,50 @@ async fn let_in<B: Input>(
 }
 
 /// Reads a login request without its cookie: an old one has a CSRF token that the page cannot know.
-async fn take_from_anybody<B: Input>(
-    hall: Arc<Hall>,
+async fn read_login_request<B: RequestInput>(
+    hall: Arc<AppState>,
     mut request: Request<Body>,
-) -> std::result::Result<(Knock, Asked<0, Nothing, B>), Failed> {
+) -> std::result::Result<(IncomingRequest, OperationInput<0, EmptyInput, B>), ErrorResponse> {
     request.headers_mut().remove(COOKIE);
-    take(hall, request).await
+    read_request(hall, request).await
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Unlock {
+struct UnlockBody {
     passphrase: String,
 }
 
 /// Checks the passphrase again, for actions that need more than a cookie.
-async fn unlock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let (knock, asked): (Knock, Asked<0, Nothing, Unlock>) = take(hall, request).await?;
+async fn unlock(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let (knock, asked): (IncomingRequest, OperationInput<0, EmptyInput, UnlockBody>) =
+        read_request(hall, request).await?;
     let until = blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         at.caller.unlock(&at.local, &asked.body.passphrase)
     });
-    let until = super::when::rfc3339(until.await?);
+    let until = super::time::rfc3339(until.await?);
     said(&json!({"until": until}))
 }
 
 /// Ends that proof, for a person who leaves their desk.
-async fn lock(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+async fn lock(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let (knock, _): (IncomingRequest, OperationInput<0, EmptyInput, EmptyInput>) =
+        read_request(hall, request).await?;
     let locked = blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         at.caller.lock(&at.local)
     });
     locked.await?;
     said(&json!({}))
 }
 
-async fn log_out(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answer {
-    let (knock, _): (Knock, Asked<0, Nothing, Nothing>) = take(hall, request).await?;
+async fn log_out(State(hall): State<Arc<AppState>>, request: Request<Body>) -> SessionResult {
+    let (knock, _): (IncomingRequest, OperationInput<0, EmptyInput, EmptyInput>) =
+        read_request(hall, request).await?;
     let gone = cookie(&knock.hall, &knock.space, "", 0);
     let ended = blocking(move || {
-        let at = knock.enter()?;
+        let at = knock.authenticate()?;
         at.caller.log_out(&at.local)
     });
     let mut response = match ended.await {
@@ -217,18 +235,21 @@ async fn log_out(State(hall): State<Arc<Hall>>, request: Request<Body>) -> Answe
 }
 
 /// Returns the space, or the other refusal: the caller may not learn whether there is one.
-pub(super) fn known(room: Result<Arc<Room>>, otherwise: fn() -> Refusal) -> Result<Arc<Room>> {
+pub(super) fn space_or_refusal(
+    room: Result<Arc<SpaceState>>,
+    otherwise: fn() -> Refusal,
+) -> Result<Arc<SpaceState>> {
     room.map_err(|error| match error.code() {
         Code::NoSpace => otherwise().into(),
         _ => error,
     })
 }
 
-fn said(value: &Value) -> Answer {
+fn said(value: &Value) -> SessionResult {
     Ok(axum::Json(value).into_response())
 }
 
-fn keep(response: &mut Response, cookie: &str) -> std::result::Result<(), Failed> {
+fn keep(response: &mut Response, cookie: &str) -> std::result::Result<(), ErrorResponse> {
     let value = HeaderValue::from_str(cookie)
         .map_err(|_| Refusal::new(Code::Failure, "the session cannot be written"))?;
     response.headers_mut().append(SET_COOKIE, value);

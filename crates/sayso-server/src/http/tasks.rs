@@ -1,15 +1,15 @@
 //! HTTP API for tasks: creating and changing them, their dependencies, notes and history.
 
-use super::gates::{Reason, bad, check_count, kinds, ulid};
+use super::auth::RequestContext;
+use super::gates::{ReasonBody, bad, check_count, kinds, ulid};
 use super::paging::{limit, page, part, try_page};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
-use super::words;
-use crate::wire::{self, Short};
+use super::params;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
+use crate::wire::{self, ShortForm};
 use sayso_core::TaskId;
 use sayso_core::gate::Gate;
-use sayso_core::task::{Edit, Status};
+use sayso_core::task::{TaskEdit, TaskStatus};
 use sayso_engine::{GateFilter, NewTask, Result, TaskFilter, TaskRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -20,50 +20,57 @@ const GATES_MAX: usize = 500;
 /// The most runs that are shown with a task.
 const RUNS_MAX: usize = 1_000;
 
-pub(super) fn operations(table: Table) -> Table {
+pub(super) fn operations(table: OperationTable) -> OperationTable {
     table
-        .add(Verb::Get, "/tasks", LIST, list)
-        .add(Verb::Create, "/tasks", CREATE, create)
-        .add(Verb::Get, "/tasks/{task}", SHOW, show)
-        .add(Verb::Patch, "/tasks/{task}", EDIT, edit)
-        .add(Verb::Delete, "/tasks/{task}", DELETE, delete)
-        .add(Verb::Get, "/tasks/{task}/history", HISTORY, history)
-        .add(Verb::Post, "/tasks/{task}/notes", NOTE, note)
-        .add(Verb::Post, "/tasks/{task}/close", CLOSE, close)
-        .add(Verb::Post, "/tasks/{task}/reopen", REOPEN, reopen)
-        .add(Verb::Post, "/tasks/{task}/defer", DEFER, defer)
-        .add(Verb::Put, "/tasks/{task}/dependencies/{on}", DEPEND, depend)
-        .add(Verb::Delete, "/tasks/{task}/dependencies/{on}", DEPEND_NO_MORE, depend_no_more)
+        .add(OperationVerb::Get, "/tasks", LIST, list)
+        .add(OperationVerb::Create, "/tasks", CREATE, create)
+        .add(OperationVerb::Get, "/tasks/{task}", SHOW, show)
+        .add(OperationVerb::Patch, "/tasks/{task}", EDIT, edit)
+        .add(OperationVerb::Delete, "/tasks/{task}", DELETE, delete)
+        .add(OperationVerb::Get, "/tasks/{task}/history", HISTORY, history)
+        .add(OperationVerb::Post, "/tasks/{task}/notes", NOTE, note)
+        .add(OperationVerb::Post, "/tasks/{task}/close", CLOSE, close)
+        .add(OperationVerb::Post, "/tasks/{task}/reopen", REOPEN, reopen)
+        .add(OperationVerb::Post, "/tasks/{task}/defer", DEFER, defer)
+        .add(OperationVerb::Put, "/tasks/{task}/dependencies/{on}", DEPEND, depend)
+        .add(
+            OperationVerb::Delete,
+            "/tasks/{task}/dependencies/{on}",
+            DEPEND_NO_MORE,
+            depend_no_more,
+        )
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says = (
+type TaskOperationDoc = (&'static str, &'static str);
+const LIST: TaskOperationDoc = (
     "listTasks",
     "Tasks, a page at a time. By priority and then by age; those that are over are left out unless asked for. Long texts are cut; `shortened` names them, and they are whole at the task.",
 );
-const CREATE: Says = (
+const CREATE: TaskOperationDoc = (
     "createTask",
     "Makes a task. The same id with the same content again is the same task; with other content it is refused.",
 );
-const SHOW: Says = ("showTask", "A task with its questions, notes, runs and history.");
-const EDIT: Says = (
+const SHOW: TaskOperationDoc = ("showTask", "A task with its questions, notes, runs and history.");
+const EDIT: TaskOperationDoc = (
     "editTask",
     "Changes a task. What is not named stays as it is. Loosening what a task requires is a person's.",
 );
-const DELETE: Says = (
+const DELETE: TaskOperationDoc = (
     "deleteTask",
     "Takes a task away. What waits on it is withdrawn and its askers are told; evidence stays.",
 );
-const HISTORY: Says = ("taskHistory", "What happened to a task, in order. Notes are not among it.");
-const NOTE: Says = ("noteTask", "Writes a note. The author comes from the credential.");
-const CLOSE: Says = (
+const HISTORY: TaskOperationDoc =
+    ("taskHistory", "What happened to a task, in order. Notes are not among it.");
+const NOTE: TaskOperationDoc = ("noteTask", "Writes a note. The author comes from the credential.");
+const CLOSE: TaskOperationDoc = (
     "closeTask",
     "Closes a task. Where an agent closes what requires a person's say-so, the gate opens instead, and the task comes back with it.",
 );
-const REOPEN: Says = ("reopenTask", "Opens a task again.");
-const DEFER: Says = ("deferTask", "Puts a task off.");
-const DEPEND: Says = ("addDependency", "Lets a task wait for another.");
-const DEPEND_NO_MORE: Says = ("removeDependency", "Lets a task wait no more for another.");
+const REOPEN: TaskOperationDoc = ("reopenTask", "Opens a task again.");
+const DEFER: TaskOperationDoc = ("deferTask", "Puts a task off.");
+const DEPEND: TaskOperationDoc = ("addDependency", "Lets a task wait for another.");
+const DEPEND_NO_MORE: TaskOperationDoc =
+    ("removeDependency", "Lets a task wait no more for another.");
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -98,7 +105,10 @@ struct ListTasks {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListTasks, Nothing>) -> Result<wire::Page<wire::Task>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListTasks, EmptyInput>,
+) -> Result<wire::PageJson<wire::TaskJson>> {
     at.check("tasks")?;
     let wanted = asked.query;
     let awaiting = match wanted.awaiting.as_deref() {
@@ -123,35 +133,38 @@ fn list(at: &Visitor, asked: Asked<0, ListTasks, Nothing>) -> Result<wire::Page<
     try_page(&found, |row| Ok(of(at, row)?.short()), |row| row.task.id.to_string())
 }
 
-fn statuses(typed: &str) -> Result<Vec<Status>> {
+fn statuses(typed: &str) -> Result<Vec<TaskStatus>> {
     let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty());
     words.map(|word| word.parse().map_err(|e: String| bad(e).into())).collect()
 }
 
 /// Converts a task to its wire form, with the gates it waits for, as far as they are visible to the caller.
-fn of(at: &Visitor, row: &TaskRow) -> Result<wire::Task> {
+fn of(at: &RequestContext, row: &TaskRow) -> Result<wire::TaskJson> {
     let (gates, is_whole) = match row.task.is_waiting() {
         true => gates_of(at, row.task.id)?,
         false => (vec![], true),
     };
-    let mut task = wire::Task::of(row, &gates, &rfc3339);
+    let mut task = wire::TaskJson::of(row, &gates, &rfc3339);
     task.shortened.extend((!is_whole).then(|| "gates".to_owned()));
     Ok(task)
 }
 
 /// Returns the gates of a task, and whether these are all of them.
-fn gates_of(at: &Visitor, task: TaskId) -> Result<(Vec<Gate>, bool)> {
+fn gates_of(at: &RequestContext, task: TaskId) -> Result<(Vec<Gate>, bool)> {
     let filter = GateFilter { task: Some(task), limit: GATES_MAX, ..GateFilter::default() };
     let found = at.desk.gates(&at.actor, filter)?;
     Ok((found.items, !found.more))
 }
 
 /// Returns the task as it is now.
-fn now(at: &Visitor, id: TaskId) -> Result<wire::Task> {
+fn now(at: &RequestContext, id: TaskId) -> Result<wire::TaskJson> {
     of(at, &at.desk.task(id)?)
 }
 
-fn show(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::TaskDetail> {
+fn show(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<wire::TaskDetail> {
     at.check("task")?;
     let id = at.task(&asked.names[0])?;
     let row = at.desk.task(id)?;
@@ -174,12 +187,12 @@ struct TaskHistory {
 }
 
 fn history(
-    at: &Visitor,
-    asked: Asked<1, TaskHistory, Nothing>,
-) -> Result<wire::Page<wire::Happening>> {
+    at: &RequestContext,
+    asked: OperationInput<1, TaskHistory, EmptyInput>,
+) -> Result<wire::PageJson<wire::TaskEventJson>> {
     at.check("history")?;
     let history = at.desk.history(at.task(&asked.names[0])?)?;
-    let numbered = wire::Happening::all(&history, &rfc3339).into_iter().enumerate().collect();
+    let numbered = wire::TaskEventJson::all(&history, &rfc3339).into_iter().enumerate().collect();
     let TaskHistory { after, limit: most } = asked.query;
     let found = part(numbered, after.as_deref(), limit(most)?, |(number, _)| number.to_string())?;
     Ok(page(&found, |(_, happening)| happening.clone(), |(number, _)| number.to_string()))
@@ -214,12 +227,15 @@ struct CreateTask {
     #[schemars(length(max = 100))]
     blocked_by: Vec<String>,
     /// The gate that opens when an agent says it is complete: approval, review or content.
-    requires: Option<words::Kind>,
+    requires: Option<params::Kind>,
     /// The kind of gate that waits for a person from the start.
-    awaiting: Option<words::Kind>,
+    awaiting: Option<params::Kind>,
 }
 
-fn create(at: &Visitor, asked: Asked<0, Nothing, CreateTask>) -> Result<wire::Task> {
+fn create(
+    at: &RequestContext,
+    asked: OperationInput<0, EmptyInput, CreateTask>,
+) -> Result<wire::TaskJson> {
     let new = asked.body;
     check_count(&new.blocked_by, "tasks")?;
     let id = match new.id {
@@ -272,7 +288,7 @@ struct EditTask {
     parent: Option<Option<String>>,
     /// The gate at completion; null for none.
     #[serde(default, deserialize_with = "present")]
-    requires: Option<Option<words::Kind>>,
+    requires: Option<Option<params::Kind>>,
     /// The labels to add.
     #[serde(default)]
     add_labels: Vec<String>,
@@ -288,7 +304,10 @@ fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     Option::deserialize(from).map(Some)
 }
 
-fn edit(at: &Visitor, asked: Asked<1, Nothing, EditTask>) -> Result<wire::Task> {
+fn edit(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EditTask>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
     let body = asked.body;
     let parent = match body.parent {
@@ -296,7 +315,7 @@ fn edit(at: &Visitor, asked: Asked<1, Nothing, EditTask>) -> Result<wire::Task> 
         Some(None) => Some(None),
         None => None,
     };
-    let edit = Edit {
+    let edit = TaskEdit {
         title: body.title,
         body: body.description,
         sort: body.sort,
@@ -313,7 +332,8 @@ fn edit(at: &Visitor, asked: Asked<1, Nothing, EditTask>) -> Result<wire::Task> 
 /// The end of a task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ending {
+#[schemars(rename = "Ending")]
+struct EndTask {
     /// The reason for ending it.
     #[serde(default)]
     reason: String,
@@ -322,20 +342,29 @@ struct Ending {
     force: bool,
 }
 
-fn delete(at: &Visitor, asked: Asked<1, Ending, Nothing>) -> Result<wire::Task> {
+fn delete(
+    at: &RequestContext,
+    asked: OperationInput<1, EndTask, EmptyInput>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
-    let Ending { reason, force } = asked.query;
+    let EndTask { reason, force } = asked.query;
     now(at, at.desk.delete_task(&at.actor, id, &reason, force)?.id)
 }
 
-fn close(at: &Visitor, asked: Asked<1, Nothing, Ending>) -> Result<wire::Task> {
+fn close(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EndTask>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
-    let Ending { reason, force } = asked.body;
+    let EndTask { reason, force } = asked.body;
     at.desk.close_task(&at.actor, id, &reason, force)?;
     now(at, id)
 }
 
-fn reopen(at: &Visitor, asked: Asked<1, Nothing, Reason>) -> Result<wire::Task> {
+fn reopen(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, ReasonBody>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
     now(at, at.desk.reopen_task(&at.actor, id, &asked.body.reason)?.id)
 }
@@ -348,7 +377,10 @@ struct DeferTask {
     until: Option<String>,
 }
 
-fn defer(at: &Visitor, asked: Asked<1, Nothing, DeferTask>) -> Result<wire::Task> {
+fn defer(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, DeferTask>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
     let until = asked.body.until.as_deref().map(|typed| at.moment(typed)).transpose()?;
     now(at, at.desk.defer_task(&at.actor, id, until)?.id)
@@ -365,18 +397,27 @@ struct NoteTask {
     as_agent: bool,
 }
 
-fn note(at: &Visitor, asked: Asked<1, Nothing, NoteTask>) -> Result<wire::Task> {
+fn note(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, NoteTask>,
+) -> Result<wire::TaskJson> {
     let id = at.task(&asked.names[0])?;
     now(at, at.desk.note(&at.actor, id, &asked.body.text, asked.body.as_agent)?.id)
 }
 
-fn depend(at: &Visitor, asked: Asked<2, Nothing, Nothing>) -> Result<wire::Task> {
+fn depend(
+    at: &RequestContext,
+    asked: OperationInput<2, EmptyInput, EmptyInput>,
+) -> Result<wire::TaskJson> {
     let [task, on] = &asked.names;
     let (id, on) = (at.task(task)?, at.task(on)?);
     now(at, at.desk.add_dependency(&at.actor, id, on)?.id)
 }
 
-fn depend_no_more(at: &Visitor, asked: Asked<2, Nothing, Nothing>) -> Result<wire::Task> {
+fn depend_no_more(
+    at: &RequestContext,
+    asked: OperationInput<2, EmptyInput, EmptyInput>,
+) -> Result<wire::TaskJson> {
     let [task, on] = &asked.names;
     let (id, on) = (at.task(task)?, at.task(on)?);
     now(at, at.desk.remove_dependency(&at.actor, id, on)?.id)

@@ -1,8 +1,8 @@
 //! TLS of the server itself: handshakes run side by side, and a slow one holds up no other. A certificate that was
 //! renewed is used without a restart.
 
-use super::connections::{Connections, accept};
-use super::serving::at_once;
+use super::connection_limit::{ConnectionLimiter, accept};
+use super::connection_server::set_nodelay;
 use axum::serve::Listener;
 use sayso_core::{Code, Refusal};
 use sayso_engine::Result;
@@ -49,7 +49,7 @@ pub struct TlsFiles {
 /// Builds the TLS acceptor. An error in the files is reported now, not to the first client.
 pub(super) fn acceptor(files: TlsFiles) -> Result<TlsAcceptor> {
     let provider = Arc::new(default_provider());
-    let resolver = Arc::new(Renewing::open(files, LOOK_EVERY)?);
+    let resolver = Arc::new(RenewingCertificate::open(files, LOOK_EVERY)?);
     let versions =
         ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let versions = versions.map_err(|e| Refusal::new(Code::Failure, format!("TLS: {e}")))?;
@@ -58,14 +58,14 @@ pub(super) fn acceptor(files: TlsFiles) -> Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-type Shaken = (TlsStream<TcpStream>, SocketAddr);
+type TlsConnection = (TlsStream<TcpStream>, SocketAddr);
 
 /// A listener whose connections have done their handshake when they are handed out.
 pub(super) struct TlsListener {
     socket: TcpListener,
     acceptor: TlsAcceptor,
-    connections: Arc<Connections>,
-    handshakes: JoinSet<Option<Shaken>>,
+    connections: Arc<ConnectionLimiter>,
+    handshakes: JoinSet<Option<TlsConnection>>,
     oldest_first: VecDeque<AbortHandle>,
 }
 
@@ -73,7 +73,7 @@ impl TlsListener {
     pub(super) fn new(
         socket: TcpListener,
         acceptor: TlsAcceptor,
-        connections: Arc<Connections>,
+        connections: Arc<ConnectionLimiter>,
     ) -> Self {
         let (handshakes, oldest_first) = Default::default();
         Self { socket, acceptor, connections, handshakes, oldest_first }
@@ -101,11 +101,11 @@ impl Listener for TlsListener {
     type Io = TlsStream<TcpStream>;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> Shaken {
+    async fn accept(&mut self) -> TlsConnection {
         loop {
             tokio::select! {
                 (stream, from) = accept(&self.socket, &self.connections) => {
-                    at_once(&stream);
+                    set_nodelay(&stream);
                     self.shake_hands(stream, from);
                 }
                 done = self.handshakes.join_next(), if !self.handshakes.is_empty() => {
@@ -124,27 +124,27 @@ impl Listener for TlsListener {
 
 /// The certificate as it is in its files, checked again now and then.
 #[derive(Debug)]
-struct Renewing {
+struct RenewingCertificate {
     files: TlsFiles,
     look_every: Duration,
-    kept: Mutex<Kept>,
+    kept: Mutex<LoadedCertificate>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct LoadedCertificate {
     key: Arc<CertifiedKey>,
     looked_at: Instant,
-    stamp: Stamp,
+    stamp: FileStamps,
 }
 
 /// The metadata that tells whether the files were replaced.
-type Stamp = [Option<(u64, i64, i64, u64)>; 2];
+type FileStamps = [Option<(u64, i64, i64, u64)>; 2];
 
-impl Renewing {
+impl RenewingCertificate {
     fn open(files: TlsFiles, look_every: Duration) -> Result<Self> {
         let stamp = stamp(&files);
         let key = Arc::new(load(&files)?);
-        let kept = Mutex::new(Kept { key, looked_at: Instant::now(), stamp });
+        let kept = Mutex::new(LoadedCertificate { key, looked_at: Instant::now(), stamp });
         Ok(Self { files, look_every, kept })
     }
 
@@ -171,13 +171,13 @@ impl Renewing {
     }
 }
 
-impl ResolvesServerCert for Renewing {
+impl ResolvesServerCert for RenewingCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current())
     }
 }
 
-fn stamp(files: &TlsFiles) -> Stamp {
+fn stamp(files: &TlsFiles) -> FileStamps {
     [&files.certificate, &files.key].map(|path| {
         let about = std::fs::metadata(path).ok()?;
         Some((about.ino(), about.mtime(), about.mtime_nsec(), about.len()))
@@ -253,7 +253,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = files(folder.path());
         put(&files);
-        let renewing = Renewing::open(files.clone(), Duration::ZERO).unwrap();
+        let renewing = RenewingCertificate::open(files.clone(), Duration::ZERO).unwrap();
         let first = renewing.current();
         assert!(Arc::ptr_eq(&first, &renewing.current()));
         let (certificate, key) =
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(second.cert, renewing.current().cert);
         write(&files.key, key).unwrap();
         assert_eq!(first.cert, renewing.current().cert);
-        let patient = Renewing::open(files.clone(), LOOK_EVERY).unwrap();
+        let patient = RenewingCertificate::open(files.clone(), LOOK_EVERY).unwrap();
         put(&files);
         assert_eq!(first.cert, patient.current().cert);
     }

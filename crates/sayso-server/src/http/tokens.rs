@@ -1,31 +1,30 @@
 //! HTTP API for tokens: the credentials of a space, which an admin creates and revokes.
 
+use super::auth::RequestContext;
 use super::gates::bad;
 use super::paging::{limit, page};
-use super::route::{Asked, Nothing, Table, Verb};
-use super::visitor::Visitor;
-use super::when::rfc3339;
-use super::words;
+use super::params;
+use super::route::{EmptyInput, OperationInput, OperationTable, OperationVerb};
+use super::time::rfc3339;
 use crate::wire;
-use sayso_core::Deed;
-use sayso_engine::{NewToken, Result, Token};
+use sayso_core::Permission;
+use sayso_engine::{NewToken, Result, TokenRow};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(super) fn operations(table: Table) -> Table {
-    table.add(Verb::Get, "/tokens", LIST, list).add(Verb::Create, "/tokens", CREATE, create).add(
-        Verb::Post,
-        "/tokens/{token}/revoke",
-        REVOKE,
-        revoke,
-    )
+pub(super) fn operations(table: OperationTable) -> OperationTable {
+    table
+        .add(OperationVerb::Get, "/tokens", LIST, list)
+        .add(OperationVerb::Create, "/tokens", CREATE, create)
+        .add(OperationVerb::Post, "/tokens/{token}/revoke", REVOKE, revoke)
 }
 
-type Says = (&'static str, &'static str);
-const LIST: Says = ("listTokens", "The credentials there are, newest first, a page at a time.");
-const CREATE: Says =
+type TokenOperationDoc = (&'static str, &'static str);
+const LIST: TokenOperationDoc =
+    ("listTokens", "The credentials there are, newest first, a page at a time.");
+const CREATE: TokenOperationDoc =
     ("createToken", "Makes a credential. Its secret is in the response and nowhere else.");
-const REVOKE: Says =
+const REVOKE: TokenOperationDoc =
     ("revokeToken", "Takes a credential back. It stops working at once, everywhere.");
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +37,10 @@ struct ListTokens {
     limit: Option<u16>,
 }
 
-fn list(at: &Visitor, asked: Asked<0, ListTokens, Nothing>) -> Result<wire::Page<wire::Token>> {
+fn list(
+    at: &RequestContext,
+    asked: OperationInput<0, ListTokens, EmptyInput>,
+) -> Result<wire::PageJson<wire::TokenJson>> {
     at.check("tokens")?;
     let ListTokens { after, limit: most } = asked.query;
     let found = at.desk.tokens(&at.actor, after.as_deref(), limit(most)?)?;
@@ -50,7 +52,7 @@ fn list(at: &Visitor, asked: Asked<0, ListTokens, Nothing>) -> Result<wire::Page
 #[serde(deny_unknown_fields)]
 struct CreateToken {
     /// The role of its holder.
-    role: words::Role,
+    role: params::Role,
     /// The name of its holder.
     name: String,
     /// The task an agent's token is bound to.
@@ -61,13 +63,16 @@ struct CreateToken {
     scopes: Option<Vec<String>>,
 }
 
-fn scope(typed: &str) -> Result<Deed> {
-    let found = Deed::ALL.into_iter().find(|deed| deed.as_str() == typed);
-    let names = || format!("scopes are of {}", Deed::ALL.map(Deed::as_str).join(", "));
+fn scope(typed: &str) -> Result<Permission> {
+    let found = Permission::ALL.into_iter().find(|deed| deed.as_str() == typed);
+    let names = || format!("scopes are of {}", Permission::ALL.map(Permission::as_str).join(", "));
     Ok(found.ok_or_else(|| bad(names()))?)
 }
 
-fn create(at: &Visitor, asked: Asked<0, Nothing, CreateToken>) -> Result<wire::Token> {
+fn create(
+    at: &RequestContext,
+    asked: OperationInput<0, EmptyInput, CreateToken>,
+) -> Result<wire::TokenJson> {
     at.check("mint")?;
     let CreateToken { role, name, task, expires, scopes } = asked.body;
     let scopes = scopes.map(|typed| typed.iter().map(|word| scope(word)).collect::<Result<_>>());
@@ -83,11 +88,14 @@ fn create(at: &Visitor, asked: Asked<0, Nothing, CreateToken>) -> Result<wire::T
     Ok(on_the_wire(&minted.token, Some(minted.secret)))
 }
 
-fn revoke(at: &Visitor, asked: Asked<1, Nothing, Nothing>) -> Result<wire::Token> {
+fn revoke(
+    at: &RequestContext,
+    asked: OperationInput<1, EmptyInput, EmptyInput>,
+) -> Result<wire::TokenJson> {
     at.check("revoke")?;
     Ok(on_the_wire(&at.desk.revoke(&at.actor, &asked.names[0])?, None))
 }
 
-fn on_the_wire(token: &Token, secret: Option<String>) -> wire::Token {
-    wire::Token::of(token, secret, &rfc3339)
+fn on_the_wire(token: &TokenRow, secret: Option<String>) -> wire::TokenJson {
+    wire::TokenJson::of(token, secret, &rfc3339)
 }

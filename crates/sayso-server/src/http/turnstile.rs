@@ -1,8 +1,8 @@
 //! The turnstile: how many logins of one address are under way, and how many come in a minute. Logging in takes much
 //! work and has a lane of its own, which one address cannot fill.
 
-use super::knocks::Peer;
-use super::lanes::overloaded;
+use super::auth_throttle::PeerAddress;
+use super::request_lanes::overloaded;
 use axum::http::Extensions;
 use sayso_core::{RateLimit, Refusal, Timestamp, TokenBucket};
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl Drop for LoginTurn {
 
 /// Lets a login in, or sheds it where its address has too many.
 pub(super) fn enter(extensions: &Extensions) -> Result<LoginTurn, Refusal> {
-    GATE.enter(&Peer::place_of(extensions), GATE.now())
+    GATE.enter(&PeerAddress::place_of(extensions), GATE.now())
 }
 
 impl LoginTurnstile {

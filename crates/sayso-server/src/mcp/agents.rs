@@ -1,17 +1,18 @@
 //! MCP tools that start, restart and stop other agents, as far as the policy allows.
 
-use super::said::Said;
-use super::{Sitting, gates, tools};
+use super::responses::GateResponse;
+use super::{ToolContext, gates, tools};
 use rmcp::model::JsonObject;
-use sayso_core::gate::Action;
-use sayso_engine::{Requested, Result};
+use sayso_core::gate::LifecycleAction;
+use sayso_engine::{LifecycleRequestOutcome, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Change {
+#[schemars(rename = "Change")]
+pub(super) struct AgentActionArgs {
     /// The name of the agent.
     agent: String,
     /// The reason; people read it.
@@ -19,25 +20,27 @@ pub(super) struct Change {
     reason: String,
 }
 
-pub(super) fn spawn(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    change(at, Action::Spawn, arguments)
+pub(super) fn spawn(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    change(at, LifecycleAction::Spawn, arguments)
 }
 
-pub(super) fn restart(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    change(at, Action::Restart, arguments)
+pub(super) fn restart(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    change(at, LifecycleAction::Restart, arguments)
 }
 
-pub(super) fn stop(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    change(at, Action::Stop, arguments)
+pub(super) fn stop(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    change(at, LifecycleAction::Stop, arguments)
 }
 
-fn change(at: &Sitting, action: Action, arguments: JsonObject) -> Result<Value> {
-    let Change { agent, reason } = tools::read(arguments)?;
+fn change(at: &ToolContext, action: LifecycleAction, arguments: JsonObject) -> Result<Value> {
+    let AgentActionArgs { agent, reason } = tools::read(arguments)?;
     match at.setup.desk.request_lifecycle(&at.actor, action, &agent, &reason)? {
-        Requested::Ordered(_) => Ok(json!({
+        LifecycleRequestOutcome::Ordered(_) => Ok(json!({
             "state": "ordered",
             "next": "It is carried out by whoever looks after agents on that machine; you get a message.",
         })),
-        Requested::Held(gate) => Ok(gates::json_of(&Said::of(&gate, at.setup.time))),
+        LifecycleRequestOutcome::Held(gate) => {
+            Ok(gates::json_of(&GateResponse::of(&gate, at.setup.time)))
+        }
     }
 }

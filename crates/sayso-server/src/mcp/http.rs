@@ -1,8 +1,8 @@
 //! MCP over HTTP: streamable, on loopback unless said otherwise, and only with an agent's token.
 
 use super::sessions::Sessions;
-use super::{Agents, Setup, Who, at_work, cannot_start, known, runtime};
-use crate::http::Failed;
+use super::{CallerIdentity, McpServer, McpSetup, at_work, cannot_start, known, runtime};
+use crate::http::ErrorResponse;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use sayso_core::{Actor, Digest};
-use sayso_engine::{Desk, Result, Waits};
+use sayso_engine::{Desk, GateWaiters, Result};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,20 +26,20 @@ const SESSION: &str = "mcp-session-id";
 pub(crate) const PATH: &str = "/mcp";
 
 /// A server that is bound to its address and accepts no connections yet.
-pub struct Listening {
-    setup: Setup,
+pub struct BoundMcpServer {
+    setup: McpSetup,
     socket: TcpListener,
     hosts: Vec<String>,
 }
 
 /// Binds the address of a server. `hosts` are the names clients may call this machine by, beside those of loopback.
-pub fn listen(setup: Setup, address: SocketAddr, hosts: Vec<String>) -> Result<Listening> {
+pub fn listen(setup: McpSetup, address: SocketAddr, hosts: Vec<String>) -> Result<BoundMcpServer> {
     let socket = TcpListener::bind(address).map_err(|e| cannot_start(&e))?;
     socket.set_nonblocking(true).map_err(|e| cannot_start(&e))?;
-    Ok(Listening { setup, socket, hosts })
+    Ok(BoundMcpServer { setup, socket, hosts })
 }
 
-impl Listening {
+impl BoundMcpServer {
     /// Returns the URL at which agents reach it.
     pub fn url(&self) -> String {
         let address = self.socket.local_addr().map_or_else(|_| "?".into(), |a| a.to_string());
@@ -49,7 +49,7 @@ impl Listening {
     /// Serves until the process is told to end.
     pub fn serve(self) -> Result<()> {
         let runtime = runtime(2)?;
-        let waits = Waits::start(self.setup.desk.clone())?;
+        let waits = GateWaiters::start(self.setup.desk.clone())?;
         runtime.block_on(async move {
             let config = StreamableHttpServerConfig::default();
             let stop = config.cancellation_token.clone();
@@ -62,7 +62,7 @@ impl Listening {
             let serve = axum::serve(socket, app).into_future();
             tokio::select! {
                 served = serve => served.map_err(|e| cannot_start(&e)),
-                () = told_to_end() => {
+                () = shutdown_signal() => {
                     // Held calls are released; their questions stay.
                     stop.cancel();
                     Ok(())
@@ -74,31 +74,39 @@ impl Listening {
 
 /// Builds the endpoint of one space at a server, which has checked hosts and origins itself; also returns the
 /// function that closes it.
-pub(crate) fn door(setup: Setup, waits: Waits) -> (Router, impl FnOnce() + Send + 'static) {
+pub(crate) fn endpoint(
+    setup: McpSetup,
+    waits: GateWaiters,
+) -> (Router, impl FnOnce() + Send + 'static) {
     let config = StreamableHttpServerConfig::default();
     let stop = config.cancellation_token.clone();
     let app = app(setup, waits, config.disable_allowed_hosts().disable_allowed_origins());
     (app, move || stop.cancel())
 }
 
-fn app(setup: Setup, waits: Waits, config: StreamableHttpServerConfig) -> Router {
+fn app(setup: McpSetup, waits: GateWaiters, config: StreamableHttpServerConfig) -> Router {
     let desk = setup.desk.clone();
-    let door = Agents { setup, waits, who: Who::Bearer, handed: super::Handed::default() };
+    let door = McpServer {
+        setup,
+        waits,
+        who: CallerIdentity::Bearer,
+        handed: super::DeliveredAnswers::default(),
+    };
     let manager = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(door.clone()), manager.clone(), config);
-    let porter = Porter { desk, manager, sessions: Arc::default() };
+    let porter = SessionGuard { desk, manager, sessions: Arc::default() };
     Router::new().nest_service(PATH, service).layer(middleware::from_fn_with_state(porter, let_in))
 }
 
 /// Authenticates agents, and knows the owners of the sessions that older revisions of the protocol have.
 #[derive(Clone)]
-struct Porter {
+struct SessionGuard {
     desk: Desk,
     manager: Arc<LocalSessionManager>,
     sessions: Arc<Mutex<Sessions>>,
 }
 
-impl Porter {
+impl SessionGuard {
     fn sessions(&self) -> MutexGuard<'_, Sessions> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,13 +151,17 @@ impl Porter {
 
 /// Authenticates a request: without an agent's token it gets neither as far as the protocol, nor into the session of
 /// another.
-async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next) -> Response {
+async fn let_in(
+    State(porter): State<SessionGuard>,
+    request: Request<Body>,
+    next: Next,
+) -> Response {
     let secret = secret(request.headers().get(AUTHORIZATION)).unwrap_or_default();
     let token = Digest::of_bytes(secret.as_bytes());
     let desk = porter.desk.clone();
     let actor = match at_work(move || known(&desk, &secret)).await {
         Ok(Ok(actor)) => actor,
-        Ok(Err(error)) => return Failed(error).into_response(),
+        Ok(Err(error)) => return ErrorResponse(error).into_response(),
         Err(_) => return StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     };
     let session = named(request.headers());
@@ -161,7 +173,7 @@ async fn let_in(State(porter): State<Porter>, request: Request<Body>, next: Next
     if let Some(begun) = named(response.headers()).filter(|_| session.is_none())
         && let Err(error) = porter.take_up(begun, token, actor).await
     {
-        return Failed(error).into_response();
+        return ErrorResponse(error).into_response();
     }
     if let Some(over) = session.filter(|_| is_over) {
         porter.sessions().end(&over);
@@ -185,7 +197,7 @@ pub(super) fn bearer(extensions: &Extensions) -> Option<String> {
     secret(extensions.get::<Parts>()?.headers.get(AUTHORIZATION))
 }
 
-pub(crate) async fn told_to_end() {
+pub(crate) async fn shutdown_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {
         return std::future::pending().await;

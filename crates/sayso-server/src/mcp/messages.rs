@@ -1,8 +1,8 @@
 //! MCP tools for messages to an agent, from people and from the system.
 
 use super::gates::json_of;
-use super::said::Said;
-use super::{Sitting, tools};
+use super::responses::GateResponse;
+use super::{ToolContext, tools};
 use rmcp::model::JsonObject;
 use sayso_engine::Result;
 use schemars::JsonSchema;
@@ -14,17 +14,19 @@ const LIMIT: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Check {}
+#[schemars(rename = "Check")]
+pub(super) struct CheckMessagesArgs {}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Ack {
+#[schemars(rename = "Ack")]
+pub(super) struct AckMessageArgs {
     /// The message's id, or a gate's whose answer you acted on.
     message: String,
 }
 
-pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Check {} = tools::read(arguments)?;
+pub(super) fn check(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let CheckMessagesArgs {} = tools::read(arguments)?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
     let page = desk.messages(actor, Some(&actor.name), true, None, LIMIT)?;
     let messages: Vec<_> = page
@@ -47,14 +49,14 @@ pub(super) fn check(at: &Sitting, arguments: JsonObject) -> Result<Value> {
             if gate.opened.held.is_none() {
                 at.hand_over(gate.opened.id)?;
             }
-            answers.push(json_of(&Said::of(&gate, at.setup.time)));
+            answers.push(json_of(&GateResponse::of(&gate, at.setup.time)));
         }
     }
     Ok(json!({"messages": messages, "answers": answers, "more": page.more}))
 }
 
-pub(super) fn ack(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Ack { message } = tools::read(arguments)?;
+pub(super) fn ack(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let AckMessageArgs { message } = tools::read(arguments)?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
     // Handles of gates begin with their letter, and so do those of messages.
     if let Ok(gate) = desk.find_gate(&message) {

@@ -10,14 +10,14 @@ mod http;
 mod messages;
 mod permission;
 mod resources;
-mod said;
+mod responses;
 mod sessions;
 mod tasks;
 mod tools;
 mod wait;
 
-pub use http::{Listening, listen};
-pub(crate) use http::{PATH, door, told_to_end};
+pub use http::{BoundMcpServer, listen};
+pub(crate) use http::{PATH, endpoint, shutdown_signal};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
@@ -28,22 +28,22 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use sayso_core::{Actor, Deed, Door, GateId, Refusal, Role, Timestamp};
-use sayso_engine::{Desk, Error, Result, Waits};
+use sayso_core::{Actor, EntryPoint, GateId, Permission, Refusal, Role, Timestamp};
+use sayso_engine::{Desk, Error, GateWaiters, Result};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
-use tools::Run;
+use tools::ToolHandler;
 
 /// The time for which a list can be cached, in milliseconds: it changes with the version of the program alone.
 const LIST_TTL_MS: u64 = 3_600_000;
 
 /// The configuration of the MCP server.
 #[derive(Clone)]
-pub struct Setup {
+pub struct McpSetup {
     /// The desk of the space.
     pub desk: Desk,
     /// The time a call waits for a person before it returns without an answer.
@@ -56,20 +56,20 @@ pub struct Setup {
 
 /// The MCP server, for one agent or for the holders of tokens.
 #[derive(Clone)]
-struct Agents {
-    setup: Setup,
-    waits: Waits,
-    who: Who,
-    handed: Handed,
+struct McpServer {
+    setup: McpSetup,
+    waits: GateWaiters,
+    who: CallerIdentity,
+    handed: DeliveredAnswers,
 }
 
 /// Answers that were delivered and not acknowledged yet, by agent. If the agent asks or does something next, that
 /// shows that it got them: the same words are a new question then. A repeated question is a nuisance; a repeated yes
 /// is none.
 #[derive(Clone, Default)]
-struct Handed(Arc<Mutex<HashMap<String, Vec<GateId>>>>);
+struct DeliveredAnswers(Arc<Mutex<HashMap<String, Vec<GateId>>>>);
 
-impl Handed {
+impl DeliveredAnswers {
     fn all(&self) -> MutexGuard<'_, HashMap<String, Vec<GateId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,27 +85,27 @@ impl Handed {
 
 /// A function that returns the one agent that a process was started for. Called anew each time: a token that was
 /// revoked meanwhile counts no more.
-pub type Caller = Arc<dyn Fn() -> Result<Actor> + Send + Sync>;
+pub type AgentResolver = Arc<dyn Fn() -> Result<Actor> + Send + Sync>;
 
 /// The source of the caller's identity.
 #[derive(Clone)]
-enum Who {
+enum CallerIdentity {
     /// The one agent this process was started for.
-    One(Caller),
+    One(AgentResolver),
     /// The agent that the token of the request belongs to.
     Bearer,
 }
 
 /// The context of a tool call.
-struct Sitting {
-    setup: Setup,
+struct ToolContext {
+    setup: McpSetup,
     actor: Actor,
-    handed: Handed,
+    handed: DeliveredAnswers,
 }
 
-impl Sitting {
+impl ToolContext {
     /// Checks a permission; a refusal is audited.
-    fn check(&self, deed: Deed, what: &str) -> Result<()> {
+    fn check(&self, deed: Permission, what: &str) -> Result<()> {
         Ok(self.actor.check(deed, what).inspect_err(|refusal| {
             self.setup.desk.note_refusal(&self.actor, refusal);
         })?)
@@ -113,7 +113,7 @@ impl Sitting {
 
     /// Checks that the caller may read tasks: a credential that only asks sees none.
     fn check_may_track(&self) -> Result<()> {
-        self.check(Deed::Track, "read tasks")
+        self.check(Permission::Track, "read tasks")
     }
 
     /// Delivers an answer to the agent.
@@ -125,7 +125,7 @@ impl Sitting {
 
     /// Acknowledges the answers that were delivered: the agent has continued. A failure here is tried again another
     /// time.
-    fn goes_on(&self) {
+    fn acknowledge_delivered(&self) {
         for gate in self.handed.take(&self.actor.name) {
             if self.setup.desk.acknowledge(&self.actor, gate).is_err() {
                 self.handed.add(&self.actor.name, gate);
@@ -135,13 +135,13 @@ impl Sitting {
 }
 
 /// Serves one agent on standard input and output, until it hangs up.
-pub fn on_stdio(setup: Setup, caller: Caller) -> Result<()> {
+pub fn on_stdio(setup: McpSetup, caller: AgentResolver) -> Result<()> {
     check_is_agent(&caller()?)?;
     let runtime = runtime(1)?;
-    let waits = Waits::start(setup.desk.clone())?;
-    let handed = Handed::default();
-    let left = Sitting { setup: setup.clone(), actor: caller()?, handed: handed.clone() };
-    let door = Agents { setup, waits, who: Who::One(caller), handed };
+    let waits = GateWaiters::start(setup.desk.clone())?;
+    let handed = DeliveredAnswers::default();
+    let left = ToolContext { setup: setup.clone(), actor: caller()?, handed: handed.clone() };
+    let door = McpServer { setup, waits, who: CallerIdentity::One(caller), handed };
     runtime.block_on(async move {
         // A client that hangs up before the first message wanted nothing.
         if let Ok(service) = door.serve(rmcp::transport::stdio()).await {
@@ -149,7 +149,7 @@ pub fn on_stdio(setup: Setup, caller: Caller) -> Result<()> {
         }
     });
     // A client that hangs up has read what was delivered.
-    left.goes_on();
+    left.acknowledge_delivered();
     // A read of standard input that is under way would delay the end.
     runtime.shutdown_background();
     Ok(())
@@ -198,16 +198,16 @@ async fn at_work<T: Send + 'static>(
     .await
 }
 
-impl Agents {
+impl McpServer {
     /// Runs work that reads or writes the store, on a thread that may block.
     async fn at_the_desk<T: Send + 'static>(
         &self,
         actor: &Actor,
-        work: impl FnOnce(&Sitting) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&ToolContext) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (mut setup, handed) = (self.setup.clone(), self.handed.clone());
-        setup.desk = setup.desk.seen_by(actor);
-        let sitting = Sitting { setup, actor: actor.clone(), handed };
+        setup.desk = setup.desk.as_reader(actor);
+        let sitting = ToolContext { setup, actor: actor.clone(), handed };
         match at_work(move || work(&sitting)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Refusal::new(sayso_core::Code::Failure, "sayso failed").into()),
@@ -220,8 +220,8 @@ impl Agents {
         context: &RequestContext<RoleServer>,
     ) -> std::result::Result<Actor, ErrorData> {
         let caller = match &self.who {
-            Who::One(caller) => caller.clone(),
-            Who::Bearer => {
+            CallerIdentity::One(caller) => caller.clone(),
+            CallerIdentity::Bearer => {
                 let secret = http::bearer(&context.extensions).unwrap_or_default();
                 let desk = self.setup.desk.clone();
                 Arc::new(move || known(&desk, &secret))
@@ -235,7 +235,7 @@ impl Agents {
     }
 
     /// Authenticates again after a wait: a caller that lost its access meanwhile gets nothing.
-    async fn still_there(&self, context: &RequestContext<RoleServer>) -> Result<Actor> {
+    async fn authenticate_again(&self, context: &RequestContext<RoleServer>) -> Result<Actor> {
         self.caller(context).await.map_err(|error| {
             Refusal::new(sayso_core::Code::BadToken, error.message.into_owned()).into()
         })
@@ -253,33 +253,33 @@ impl Agents {
         };
         let arguments = request.arguments.clone().unwrap_or_default();
         match tool.run {
-            Run::Now(run) => {
+            ToolHandler::Now(run) => {
                 // A tool that only reads may be looking for the answer.
                 let goes_on = !tool.reads;
-                let work = move |at: &Sitting| {
+                let work = move |at: &ToolContext| {
                     let value = run(at, arguments)?;
                     if goes_on {
-                        at.goes_on();
+                        at.acknowledge_delivered();
                     }
                     Ok(value)
                 };
                 let value = self.at_the_desk(actor, work).await?;
                 Ok(CallToolResult::structured(value).into())
             }
-            Run::Ask => self.ask_human(request, context, actor).await,
-            Run::Permission => self.permission(arguments, context, actor).await,
+            ToolHandler::Ask => self.ask_human(request, context, actor).await,
+            ToolHandler::Permission => self.permission(arguments, context, actor).await,
         }
     }
 }
 
 /// Returns the agent whose token this is.
 fn known(desk: &Desk, secret: &str) -> Result<Actor> {
-    let actor = desk.authenticate(secret, Door::Mcp)?;
+    let actor = desk.authenticate(secret, EntryPoint::Mcp)?;
     check_is_agent(&actor)?;
     Ok(actor)
 }
 
-impl ServerHandler for Agents {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
         ServerConfig::new(capabilities)
@@ -292,12 +292,12 @@ impl ServerHandler for Agents {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let tools = tools::TOOLS.iter().map(tools::Entry::described).collect();
+        let tools = tools::TOOLS.iter().map(tools::ToolEntry::described).collect();
         Ok(ListToolsResult::with_all_items(tools).with_ttl_ms(LIST_TTL_MS))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(tools::Entry::described)
+        tools::find(name).map(tools::ToolEntry::described)
     }
 
     async fn call_tool(

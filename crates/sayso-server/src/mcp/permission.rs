@@ -1,12 +1,12 @@
 //! MCP permission prompt: clients ask this tool in place of their user whether a tool call may run. The words are
 //! those of Claude Code; anything else than its "allow" blocks the call.
 
-use super::{Agents, tools};
+use super::{McpServer, tools};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, JsonObject};
 use rmcp::service::RequestContext;
 use sayso_core::Actor;
-use sayso_engine::{CallRuling, Result, ToolCall, captured};
+use sayso_engine::{CallRuling, Result, ToolCall, capture_tool_call};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,23 +14,24 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Prompt {
+#[schemars(rename = "Prompt")]
+pub(super) struct PermissionPromptArgs {
     /// The tool that is to run.
     tool_name: String,
     /// The arguments it is to run with.
     input: JsonObject,
 }
 
-impl Agents {
+impl McpServer {
     pub(super) async fn permission(
         &self,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
         actor: &Actor,
     ) -> Result<CallToolResponse> {
-        let Prompt { tool_name, input } = tools::read(arguments)?;
+        let PermissionPromptArgs { tool_name, input } = tools::read(arguments)?;
         let input = Value::Object(input);
-        let call = captured(&tool_name, &input, self.setup.root.as_deref())?;
+        let call = capture_tool_call(&tool_name, &input, self.setup.root.as_deref())?;
         let ruling = self.ruling(&call, context, actor.clone()).await?;
         let said = match ruling {
             CallRuling::Allowed => json!({"behavior": "allow", "updatedInput": input}),
@@ -59,14 +60,15 @@ impl Agents {
         let end = Instant::now() + self.setup.hold;
         loop {
             let asked = call.clone();
-            let rule =
-                move |at: &super::Sitting| at.setup.desk.rule_in_place_of_user(&at.actor, asked);
+            let rule = move |at: &super::ToolContext| {
+                at.setup.desk.rule_in_place_of_user(&at.actor, asked)
+            };
             let ruling = self.at_the_desk(&actor, rule).await?;
             let left = end.saturating_duration_since(Instant::now());
             match ruling {
                 CallRuling::Held(gate) if left > Duration::ZERO => {
                     self.wait(*gate, left, context).await?;
-                    actor = self.still_there(context).await?;
+                    actor = self.authenticate_again(context).await?;
                 }
                 ruling => return Ok(ruling),
             }

@@ -1,10 +1,10 @@
 //! MCP resources that an agent can read: how to work with people here, the policy, its task.
 
-use super::Sitting;
+use super::ToolContext;
 use super::gates::json_of;
 use crate::wire;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
-use sayso_core::{Deed, TaskId};
+use sayso_core::{Permission, TaskId};
 use sayso_engine::{ADMIN_POLICY, GateFilter, Result, SPACE_POLICY, SettingKind};
 
 /// Instructions for working with people, in short. Told to every model that connects.
@@ -50,7 +50,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns the resource at a URI, if there is one.
-pub(super) fn read(at: &Sitting, uri: &str) -> Result<Option<ReadResourceResult>> {
+pub(super) fn read(at: &ToolContext, uri: &str) -> Result<Option<ReadResourceResult>> {
     let (text, mime) = match uri {
         PROTOCOL => (protocol(at), "text/markdown"),
         POLICY => (policy(at)?, "text/yaml"),
@@ -67,17 +67,17 @@ pub(super) fn read(at: &Sitting, uri: &str) -> Result<Option<ReadResourceResult>
     Ok(Some(ReadResourceResult::new(vec![contents]).with_ttl_ms(0)))
 }
 
-fn protocol(at: &Sitting) -> String {
+fn protocol(at: &ToolContext) -> String {
     let (desk, name) = (&at.setup.desk, &at.actor.name);
-    let (space, ignition) = (desk.space_name(), desk.ignition(&at.actor));
+    let (space, ignition) = (desk.space_name(), desk.startup_instructions(&at.actor));
     format!(
         "# Working with people\n\nYou are {name}, in the space {space}.\n\n{INSTRUCTIONS}\n\n{ignition}"
     )
 }
 
 /// Returns the policies in force for this agent.
-fn policy(at: &Sitting) -> Result<String> {
-    at.check(Deed::Track, "read what is set for the space")?;
+fn policy(at: &ToolContext) -> Result<String> {
+    at.check(Permission::Track, "read what is set for the space")?;
     let own = format!("agent/{}", at.actor.name);
     let policies = at.setup.desk.settings(Some(SettingKind::Policy))?;
     let texts: Vec<_> = policies
@@ -91,7 +91,7 @@ fn policy(at: &Sitting) -> Result<String> {
     }
 }
 
-fn task(at: &Sitting, id: TaskId) -> Result<String> {
+fn task(at: &ToolContext, id: TaskId) -> Result<String> {
     at.check_may_track()?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
     let filter = GateFilter { task: Some(id), limit: GATES_MAX, ..GateFilter::default() };

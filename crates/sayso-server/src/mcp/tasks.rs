@@ -1,12 +1,12 @@
 //! MCP tools for tasks: the next one, claiming, changing, moving, notes and new ones.
 
-use super::said::Said;
-use super::{Sitting, gates, tools};
+use super::responses::GateResponse;
+use super::{ToolContext, gates, tools};
 use crate::wire;
 use rmcp::model::JsonObject;
-use sayso_core::task::{Edit, Status};
-use sayso_core::{Code, Kind, Refusal, TaskId};
-use sayso_engine::{Completed, NewTask, Result, TaskFilter};
+use sayso_core::task::{TaskEdit, TaskStatus};
+use sayso_core::{Code, GateKind, Refusal, TaskId};
+use sayso_engine::{CompletionOutcome, NewTask, Result, TaskFilter};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,21 +17,24 @@ const PRIORITY: u8 = 2;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Next {
+#[schemars(rename = "Next")]
+pub(super) struct NextTaskArgs {
     /// Only what is under this epic.
     epic: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Claim {
+#[schemars(rename = "Claim")]
+pub(super) struct ClaimTaskArgs {
     /// The task; the next one, unless given.
     task: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Update {
+#[schemars(rename = "Update")]
+pub(super) struct UpdateTaskArgs {
     task: String,
     title: Option<String>,
     description: Option<String>,
@@ -45,7 +48,8 @@ pub(super) struct Update {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Move {
+#[schemars(rename = "Move")]
+pub(super) struct MoveTaskArgs {
     task: String,
     /// open, in_progress, closed, failed, blocked or deferred.
     to: String,
@@ -56,14 +60,16 @@ pub(super) struct Move {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Note {
+#[schemars(rename = "Note")]
+pub(super) struct AddNoteArgs {
     task: Option<String>,
     text: String,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Create {
+#[schemars(rename = "Create")]
+pub(super) struct CreateTaskArgs {
     title: String,
     #[serde(default)]
     description: String,
@@ -82,8 +88,8 @@ pub(super) struct Create {
     id: Option<String>,
 }
 
-pub(super) fn next(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Next { epic } = tools::read(arguments)?;
+pub(super) fn next(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let NextTaskArgs { epic } = tools::read(arguments)?;
     let Some(id) = ready(at, epic.as_deref())? else {
         return Ok(
             json!({"task": null, "next": "No task is ready. End your turn, or await a message."}),
@@ -93,7 +99,7 @@ pub(super) fn next(at: &Sitting, arguments: JsonObject) -> Result<Value> {
 }
 
 /// Returns the task to work on next: the one the credential is bound to, or the first that is ready.
-fn ready(at: &Sitting, epic: Option<&str>) -> Result<Option<TaskId>> {
+fn ready(at: &ToolContext, epic: Option<&str>) -> Result<Option<TaskId>> {
     if let Some(bound) = at.actor.task {
         return Ok(Some(bound));
     }
@@ -105,8 +111,8 @@ fn ready(at: &Sitting, epic: Option<&str>) -> Result<Option<TaskId>> {
     Ok(desk.tasks(&filter)?.items.first().map(|row| row.task.id))
 }
 
-pub(super) fn claim(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Claim { task } = tools::read(arguments)?;
+pub(super) fn claim(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let ClaimTaskArgs { task } = tools::read(arguments)?;
     let desk = &at.setup.desk;
     if let Some(name) = task {
         let id = desk.find_task(&name)?;
@@ -126,46 +132,46 @@ pub(super) fn claim(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     Err(Refusal::new(Code::NotFound, "no task is ready").into())
 }
 
-pub(super) fn update(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let wanted: Update = tools::read(arguments)?;
+pub(super) fn update(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let wanted: UpdateTaskArgs = tools::read(arguments)?;
     let id = at.setup.desk.find_task(&wanted.task)?;
-    let edit = Edit {
+    let edit = TaskEdit {
         title: wanted.title,
         body: wanted.description,
         priority: wanted.priority,
         add_labels: wanted.add_labels,
         remove_labels: wanted.remove_labels,
-        ..Edit::default()
+        ..TaskEdit::default()
     };
     at.setup.desk.edit_task(&at.actor, id, edit)?;
     shown(at, id)
 }
 
-pub(super) fn move_to(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Move { task, to, reason } = tools::read(arguments)?;
+pub(super) fn move_to(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let MoveTaskArgs { task, to, reason } = tools::read(arguments)?;
     let (desk, actor) = (&at.setup.desk, &at.actor);
     let id = desk.find_task(&task)?;
-    let status: Status = to.parse().map_err(|e: String| Refusal::new(Code::BadValue, e))?;
+    let status: TaskStatus = to.parse().map_err(|e: String| Refusal::new(Code::BadValue, e))?;
     match status {
-        Status::Open => drop(desk.reopen_task(actor, id, &reason)?),
-        Status::InProgress => drop(desk.claim_task(actor, id)?),
-        Status::Deferred => drop(desk.defer_task(actor, id, None)?),
-        Status::Failed => drop(desk.fail_task(actor, id, &reason)?),
-        Status::Blocked => drop(desk.block_task(actor, id, &reason)?),
-        Status::Closed => {
-            if let Completed::Waits(_, gate) = desk.close_task(actor, id, &reason, false)? {
-                return Ok(gates::json_of(&Said::of(&gate, at.setup.time)));
+        TaskStatus::Open => drop(desk.reopen_task(actor, id, &reason)?),
+        TaskStatus::InProgress => drop(desk.claim_task(actor, id)?),
+        TaskStatus::Deferred => drop(desk.defer_task(actor, id, None)?),
+        TaskStatus::Failed => drop(desk.fail_task(actor, id, &reason)?),
+        TaskStatus::Blocked => drop(desk.block_task(actor, id, &reason)?),
+        TaskStatus::Closed => {
+            if let CompletionOutcome::Waits(_, gate) = desk.close_task(actor, id, &reason, false)? {
+                return Ok(gates::json_of(&GateResponse::of(&gate, at.setup.time)));
             }
         }
-        Status::Deleted => {
+        TaskStatus::Deleted => {
             return Err(Refusal::new(Code::NotAllowed, "an agent deletes no task").into());
         }
     }
     shown(at, id)
 }
 
-pub(super) fn note(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let Note { task, text } = tools::read(arguments)?;
+pub(super) fn note(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let AddNoteArgs { task, text } = tools::read(arguments)?;
     let id = match (&task, at.actor.task) {
         (Some(name), _) => at.setup.desk.find_task(name)?,
         (None, Some(bound)) => bound,
@@ -175,15 +181,15 @@ pub(super) fn note(at: &Sitting, arguments: JsonObject) -> Result<Value> {
     Ok(json!({"task": task.handle, "noted": true}))
 }
 
-pub(super) fn create(at: &Sitting, arguments: JsonObject) -> Result<Value> {
-    let wanted: Create = tools::read(arguments)?;
+pub(super) fn create(at: &ToolContext, arguments: JsonObject) -> Result<Value> {
+    let wanted: CreateTaskArgs = tools::read(arguments)?;
     let desk = &at.setup.desk;
     let wrong = |what: String| Refusal::new(Code::BadValue, what);
     let id = match &wanted.id {
         Some(id) => id.parse().map_err(|_| wrong(format!("{id:?} is no ULID")))?,
         None => desk.new_task_id(),
     };
-    let requires = wanted.requires.as_deref().map(str::parse::<Kind>).transpose();
+    let requires = wanted.requires.as_deref().map(str::parse::<GateKind>).transpose();
     let blocked_by = wanted.blocked_by.iter().map(|name| desk.find_task(name));
     let new = NewTask {
         id,
@@ -202,10 +208,10 @@ pub(super) fn create(at: &Sitting, arguments: JsonObject) -> Result<Value> {
 }
 
 /// Returns a task as an agent sees it: without its empty fields.
-fn shown(at: &Sitting, id: TaskId) -> Result<Value> {
+fn shown(at: &ToolContext, id: TaskId) -> Result<Value> {
     at.check_may_track()?;
     let row = at.setup.desk.task(id)?;
-    let mut task = gates::json_of(&wire::Task::of(&row, &[], &at.setup.time));
+    let mut task = gates::json_of(&wire::TaskJson::of(&row, &[], &at.setup.time));
     if let Value::Object(fields) = &mut task {
         fields.retain(|_, value| !is_empty(value));
     }

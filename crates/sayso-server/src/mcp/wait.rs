@@ -4,7 +4,7 @@
 //! have been made up by a program. So the window shows the question and where to answer it, and that is all it
 //! does: the answer comes through an interface for people.
 
-use super::{Agents, at_work};
+use super::{McpServer, at_work};
 use rmcp::RoleServer;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequiredResult,
@@ -12,7 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use sayso_core::gate::Gate;
-use sayso_core::text::harmless;
+use sayso_core::text::sanitize;
 use sayso_core::{Code, Refusal};
 use sayso_engine::Result;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 /// The interval of progress messages to a client that waits; some give up after a minute of silence.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-impl Agents {
+impl McpServer {
     /// Waits until a gate has ended, or `most` is over; then it is still open.
     pub(super) async fn wait(
         &self,
@@ -32,7 +32,7 @@ impl Agents {
     ) -> Result<Gate> {
         let (id, end) = (gate.opened.id, Instant::now() + most);
         let window = self.window(&gate, context);
-        let mut progress = Progress::of(context, &gate);
+        let mut progress = WaitProgress::of(context, &gate);
         loop {
             let (wake, woken) = tokio::sync::oneshot::channel();
             let _listening = self.waits.listen(id, move || {
@@ -58,20 +58,24 @@ impl Agents {
     }
 
     /// Shows the question in the window of a client that supports elicitation; closed when dropped.
-    fn window(&self, gate: &Gate, context: &RequestContext<RoleServer>) -> Option<Window> {
+    fn window(
+        &self,
+        gate: &Gate,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<ElicitationWindow> {
         let is_shown = gate.is_open() && !is_stateless(context) && takes_windows(context);
         let (peer, params) = (context.peer.clone(), window(gate)?);
         is_shown.then(|| {
-            Window(tokio::spawn(async move {
+            ElicitationWindow(tokio::spawn(async move {
                 let _ = peer.create_elicitation(params).await;
             }))
         })
     }
 }
 
-struct Window(tokio::task::JoinHandle<()>);
+struct ElicitationWindow(tokio::task::JoinHandle<()>);
 
-impl Drop for Window {
+impl Drop for ElicitationWindow {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -102,20 +106,20 @@ fn window(gate: &Gate) -> Option<ElicitRequestParams> {
     let message = format!(
         "The agent asks: {}\n\nAnswer at a terminal of your own: sayso show {handle}\nThis window takes no \
          answer.",
-        harmless(&gate.card.question).text
+        sanitize(&gate.card.question).text
     );
     let requested_schema = ElicitationSchema::builder().build().ok()?;
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
 /// Sends progress messages to a client that asked for them.
-struct Progress<'c> {
+struct WaitProgress<'c> {
     context: &'c RequestContext<RoleServer>,
     message: String,
     began: Instant,
 }
 
-impl<'c> Progress<'c> {
+impl<'c> WaitProgress<'c> {
     fn of(context: &'c RequestContext<RoleServer>, gate: &Gate) -> Self {
         let message = format!("gate {} waits for a person", gate.handle());
         Self { context, message, began: Instant::now() }

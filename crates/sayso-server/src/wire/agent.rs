@@ -1,16 +1,17 @@
 //! Wire types of managed agents, and of actions on them.
 
-use super::Clock;
-use sayso_core::gate::Action;
-use sayso_core::text::harmless_line;
-use sayso_engine::agents::Where;
-use sayso_engine::{Member, Pending, Stationed};
+use super::TimeFormatter;
+use sayso_core::gate::LifecycleAction;
+use sayso_core::text::sanitize_line;
+use sayso_engine::agents::SessionLocation;
+use sayso_engine::{ManagedAgent, PendingOrder, RunningAgent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An agent that can be spawned, and its state.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Agent {
+#[schemars(rename = "Agent")]
+pub struct AgentJson {
     /// The name of the agent.
     pub name: String,
     /// The program it runs.
@@ -26,7 +27,7 @@ pub struct Agent {
     /// The place where it runs.
     pub running: Option<AgentRunning>,
     /// The action on it that is pending.
-    pub pending: Option<Order>,
+    pub pending: Option<OrderJson>,
 }
 
 /// The place where an agent runs.
@@ -48,7 +49,8 @@ pub struct AgentRunning {
 
 /// An action on an agent that is pending.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Order {
+#[schemars(rename = "Order")]
+pub struct OrderJson {
     /// spawn, restart or stop.
     pub action: String,
     /// The machine it is done on; none is any.
@@ -74,26 +76,26 @@ pub struct AgentOutcome {
     pub gate: Option<String>,
 }
 
-impl Agent {
+impl AgentJson {
     /// Converts an agent to its wire form; whether it is alive is seen from its machine only.
     pub fn of(
-        member: &Member,
-        is_alive: impl Fn(&Stationed) -> Option<bool>,
-        time: Clock<'_>,
+        member: &ManagedAgent,
+        is_alive: impl Fn(&RunningAgent) -> Option<bool>,
+        time: TimeFormatter<'_>,
     ) -> Self {
-        let Member { name, spec, stationed, pending } = member;
+        let ManagedAgent { name, spec, stationed, pending } = member;
         let alive = stationed.as_ref().map(is_alive);
         let running = stationed.as_ref().map(|at| AgentRunning {
             host: at.host.clone(),
             since: time(at.since),
             alive: alive.flatten(),
             pid: match &at.place {
-                Where::Process(leader) => Some(leader.pid),
-                Where::Tmux { .. } => None,
+                SessionLocation::Process(leader) => Some(leader.pid),
+                SessionLocation::Tmux { .. } => None,
             },
             session: match &at.place {
-                Where::Process(_) => None,
-                Where::Tmux { session, .. } => Some(session.clone()),
+                SessionLocation::Process(_) => None,
+                SessionLocation::Tmux { session, .. } => Some(session.clone()),
             },
             log: at.log.display().to_string(),
         });
@@ -105,7 +107,7 @@ impl Agent {
             host: spec.host.clone(),
             state: state(alive).into(),
             running,
-            pending: pending.as_ref().map(Order::of),
+            pending: pending.as_ref().map(OrderJson::of),
         }
     }
 }
@@ -120,8 +122,8 @@ fn state(alive: Option<Option<bool>>) -> &'static str {
     }
 }
 
-impl Order {
-    fn of(pending: &Pending) -> Self {
+impl OrderJson {
+    fn of(pending: &PendingOrder) -> Self {
         Self {
             action: pending.order.action.to_string(),
             host: pending.order.host.clone(),
@@ -132,19 +134,19 @@ impl Order {
 }
 
 /// Returns the text about a pending action on an agent.
-pub fn outlook(pending: &Pending) -> String {
-    let agent = harmless_line(&pending.order.agent);
+pub fn pending_action_text(pending: &PendingOrder) -> String {
+    let agent = sanitize_line(&pending.order.agent);
     let what = match pending.order.action {
-        Action::Spawn => "spawned",
-        Action::Restart => "restarted",
-        Action::Stop => "stopped",
+        LifecycleAction::Spawn => "spawned",
+        LifecycleAction::Restart => "restarted",
+        LifecycleAction::Stop => "stopped",
     };
     match (&pending.error, &pending.order.host) {
         (Some(error), _) => {
-            format!("{agent} is not {what} yet, and it is tried again: {}", harmless_line(error))
+            format!("{agent} is not {what} yet, and it is tried again: {}", sanitize_line(error))
         }
         (None, Some(host)) => {
-            format!("{agent} will be {what} by the next sayso on {}", harmless_line(host))
+            format!("{agent} will be {what} by the next sayso on {}", sanitize_line(host))
         }
         (None, None) => format!("{agent} will be {what} by the next sayso"),
     }

@@ -1,17 +1,18 @@
 //! Wire types of flows and their events.
 
-use super::Clock;
-use sayso_core::flow::{Event, Flow as CoreFlow};
+use super::TimeFormatter;
+use sayso_core::flow::{Flow as CoreFlow, FlowLogEvent};
 use sayso_core::gate::Gate;
 use sayso_core::{FlowId, GateId};
-use sayso_engine::{FlowHistory, Stands};
+use sayso_engine::{FlowHistory, FlowStatusReport};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// One execution of a workflow.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Flow {
+#[schemars(rename = "Flow")]
+pub struct FlowJson {
     /// The full id, a ULID.
     pub id: String,
     /// The short id people type.
@@ -48,9 +49,9 @@ pub struct Flow {
     pub stuck: Option<String>,
 }
 
-impl Flow {
+impl FlowJson {
     /// Converts a flow to its wire form.
-    pub fn of(flow: &CoreFlow, stands: &Stands, time: Clock<'_>) -> Self {
+    pub fn of(flow: &CoreFlow, stands: &FlowStatusReport, time: TimeFormatter<'_>) -> Self {
         let started = &flow.started;
         Self {
             id: started.id.to_string(),
@@ -78,7 +79,7 @@ impl Flow {
 pub struct FlowDetail {
     /// The fields of the flow.
     #[serde(flatten)]
-    pub flow: Flow,
+    pub flow: FlowJson,
     /// The events, in order.
     pub events: Vec<FlowEvent>,
 }
@@ -108,19 +109,19 @@ pub struct FlowEvent {
 }
 
 /// A function that finds the gate of a question, if it is visible to the caller.
-pub type GateOf<'a> = &'a dyn Fn(GateId) -> Option<Gate>;
+pub type GateFinder<'a> = &'a dyn Fn(GateId) -> Option<Gate>;
 
 impl FlowDetail {
     /// Converts a flow with its history to its wire form.
     pub fn of(
         flow: &CoreFlow,
-        stands: &Stands,
+        stands: &FlowStatusReport,
         history: &FlowHistory,
-        gate_of: GateOf<'_>,
-        time: Clock<'_>,
+        gate_of: GateFinder<'_>,
+        time: TimeFormatter<'_>,
     ) -> Self {
         let events = events(flow.started.id, history, 0, gate_of, time);
-        Self { flow: Flow::of(flow, stands, time), events }
+        Self { flow: FlowJson::of(flow, stands, time), events }
     }
 }
 
@@ -129,10 +130,10 @@ pub fn events(
     flow: FlowId,
     history: &FlowHistory,
     seen: usize,
-    gate_of: GateOf<'_>,
-    time: Clock<'_>,
+    gate_of: GateFinder<'_>,
+    time: TimeFormatter<'_>,
 ) -> Vec<FlowEvent> {
-    let (mut place, mut told) = (Place { flow, phase: String::new(), position: 0 }, vec![]);
+    let (mut place, mut told) = (FlowPosition { flow, phase: String::new(), position: 0 }, vec![]);
     for (at, event) in history {
         place.enter(event);
         let events = place.told(event);
@@ -152,41 +153,41 @@ pub fn events(
 const REQUESTED: &str = "input:requested";
 
 /// The position of a flow while its history is converted.
-struct Place {
+struct FlowPosition {
     flow: FlowId,
     phase: String,
     position: u32,
 }
 
-impl Place {
-    fn enter(&mut self, event: &Event) {
+impl FlowPosition {
+    fn enter(&mut self, event: &FlowLogEvent) {
         match event {
-            Event::Started(started) => self.phase = started.phase.clone(),
-            Event::Moved { to, .. } => {
+            FlowLogEvent::Started(started) => self.phase = started.phase.clone(),
+            FlowLogEvent::Moved { to, .. } => {
                 (self.phase, self.position) = (to.clone(), self.position + 1)
             }
-            Event::Completed { .. }
-            | Event::Asked { .. }
-            | Event::Heard { .. }
-            | Event::Ended { .. }
-            | Event::Stuck { .. }
-            | Event::Taken { .. }
-            | Event::Adopted { .. }
-            | Event::Kept { .. }
-            | Event::LetGo
-            | Event::Unknown => {}
+            FlowLogEvent::Completed { .. }
+            | FlowLogEvent::Asked { .. }
+            | FlowLogEvent::Heard { .. }
+            | FlowLogEvent::Ended { .. }
+            | FlowLogEvent::Stuck { .. }
+            | FlowLogEvent::Taken { .. }
+            | FlowLogEvent::Adopted { .. }
+            | FlowLogEvent::Kept { .. }
+            | FlowLogEvent::Released
+            | FlowLogEvent::Unknown => {}
         }
     }
 
-    fn told(&self, event: &Event) -> Vec<FlowEvent> {
+    fn told(&self, event: &FlowLogEvent) -> Vec<FlowEvent> {
         match event {
-            Event::Started(_) => vec![self.event("flow:started")],
-            Event::Completed { item, output, .. } => {
+            FlowLogEvent::Started(_) => vec![self.event("flow:started")],
+            FlowLogEvent::Completed { item, output, .. } => {
                 let value = output.clone();
                 vec![FlowEvent { item: *item, value, ..self.event("agent:completed") }]
             }
-            Event::Asked { item, gate } => vec![self.asked(*item, Some(*gate))],
-            Event::Heard { item, heard, .. } => {
+            FlowLogEvent::Asked { item, gate } => vec![self.asked(*item, Some(*gate))],
+            FlowLogEvent::Heard { item, heard, .. } => {
                 let asked = self.asked(*item, heard.gate);
                 let value = serde_json::to_value(heard).unwrap_or_default();
                 let (id, gate) = (asked.id.clone(), asked.gate.clone());
@@ -197,18 +198,18 @@ impl Place {
                 let before = heard.gate.is_none().then_some(FlowEvent { prompt, ..asked });
                 before.into_iter().chain([received]).collect()
             }
-            Event::Moved { .. } => vec![self.event("phase:entered")],
-            Event::Ended { how, .. } => {
+            FlowLogEvent::Moved { .. } => vec![self.event("phase:entered")],
+            FlowLogEvent::Ended { how, .. } => {
                 vec![FlowEvent { value: how.as_str().into(), ..self.event("flow:ended") }]
             }
-            Event::Stuck { why } => {
+            FlowLogEvent::Stuck { why } => {
                 vec![FlowEvent { value: why.as_str().into(), ..self.event("flow:stuck") }]
             }
-            Event::Taken { .. }
-            | Event::Adopted { .. }
-            | Event::Kept { .. }
-            | Event::LetGo
-            | Event::Unknown => vec![],
+            FlowLogEvent::Taken { .. }
+            | FlowLogEvent::Adopted { .. }
+            | FlowLogEvent::Kept { .. }
+            | FlowLogEvent::Released
+            | FlowLogEvent::Unknown => vec![],
         }
     }
 
@@ -238,7 +239,7 @@ impl Place {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use sayso_core::flow::Heard;
+    use sayso_core::flow::QuestionOutcome;
     use sayso_core::{Answer, Timestamp};
 
     /// A question that a program asked in a way of its own has a name, too, in the request and in its outcome; and a
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn a_request_and_its_answer_have_one_name() {
         let flow = FlowId::mint(Timestamp::from_micros(1), 1);
-        let heard = Heard {
+        let heard = QuestionOutcome {
             gate: None,
             answer: Some(Answer::approved()),
             by: "terminal".into(),
@@ -254,8 +255,8 @@ mod tests {
             more: false,
             ended: "answered".into(),
         };
-        let moved = Event::Moved { to: "ship".into(), state: None };
-        let heard = Event::Heard { item: 2, heard: Box::new(heard), state: None };
+        let moved = FlowLogEvent::Moved { to: "ship".into(), state: None };
+        let heard = FlowLogEvent::Heard { item: 2, heard: Box::new(heard), state: None };
         let history: FlowHistory =
             [moved, heard].map(|event| (Timestamp::from_micros(2), event)).into();
         let told = |seen| events(flow, &history, seen, &|_| None, &|_| String::new());

@@ -1,13 +1,16 @@
 //! Wire types of metrics: questions, answers and response times.
 
-use super::Clock;
-use sayso_engine::{Metrics as CoreMetrics, OfRule as CoreOfRule, Stretch as CoreStretch};
+use super::TimeFormatter;
+use sayso_engine::{
+    MetricsInterval as CoreStretch, RuleStats as CoreOfRule, SpaceMetrics as CoreMetrics,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The metrics of a span of time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Metrics {
+#[schemars(rename = "Metrics")]
+pub struct MetricsJson {
     /// The beginning of the span.
     pub since: String,
     /// The end of the span.
@@ -27,20 +30,21 @@ pub struct Metrics {
     /// The share of yeses among the answers, from 0 to 1; none without an answer.
     pub approval_rate: Option<f64>,
     /// The time people took; none without an answer.
-    pub to_answer: Option<ToAnswer>,
+    pub to_answer: Option<ResponseTimesJson>,
     /// True if there was more than is looked at: then these are the latest.
     pub cut: bool,
     /// The course of that time, in stretches of the same length.
-    pub course: Vec<Stretch>,
+    pub course: Vec<MetricsIntervalJson>,
     /// The answers of people, by the rule that asked them; where no rule did, by the kind of gate.
-    pub rules: Vec<OfRule>,
+    pub rules: Vec<RuleStatsJson>,
     /// The number of gates that wait now, by their age: up to ten minutes, an hour, a day, and longer.
     pub waiting: Vec<u64>,
 }
 
 /// A stretch of time.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Stretch {
+#[schemars(rename = "Stretch")]
+pub struct MetricsIntervalJson {
     /// The time at which it began.
     pub from: String,
     /// The number that were asked in it.
@@ -53,7 +57,8 @@ pub struct Stretch {
 
 /// The answers of people where one rule asked them.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct OfRule {
+#[schemars(rename = "OfRule")]
+pub struct RuleStatsJson {
     /// The rule, or the kind of gate.
     pub name: String,
     /// The number of yeses.
@@ -68,7 +73,8 @@ pub struct OfRule {
 
 /// The time people took to answer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ToAnswer {
+#[schemars(rename = "ToAnswer")]
+pub struct ResponseTimesJson {
     /// Half of the answers took no longer.
     pub half_seconds: f64,
     /// Nine of ten took no longer.
@@ -77,9 +83,9 @@ pub struct ToAnswer {
     pub longest_seconds: f64,
 }
 
-impl Metrics {
+impl MetricsJson {
     /// Converts metrics to their wire form.
-    pub fn of(metrics: &CoreMetrics, time: Clock<'_>) -> Self {
+    pub fn of(metrics: &CoreMetrics, time: TimeFormatter<'_>) -> Self {
         let span = metrics.until.as_micros().saturating_sub(metrics.since.as_micros()).max(1);
         let hours = span as f64 / 3.6e9;
         let decided = metrics.approved + metrics.rejected;
@@ -94,21 +100,25 @@ impl Metrics {
             hasty: metrics.hasty,
             unanswered: metrics.unanswered,
             approval_rate: (decided > 0).then(|| metrics.approved as f64 / decided as f64),
-            to_answer: metrics.to_answer.map(|spread| ToAnswer {
+            to_answer: metrics.to_answer.map(|spread| ResponseTimesJson {
                 half_seconds: seconds(spread.half_ms),
                 most_seconds: seconds(spread.most_ms),
                 longest_seconds: seconds(spread.longest_ms),
             }),
             cut: metrics.is_cut,
-            course: metrics.course.iter().map(|stretch| Stretch::of(stretch, time)).collect(),
-            rules: metrics.rules.iter().map(OfRule::of).collect(),
+            course: metrics
+                .course
+                .iter()
+                .map(|stretch| MetricsIntervalJson::of(stretch, time))
+                .collect(),
+            rules: metrics.rules.iter().map(RuleStatsJson::of).collect(),
             waiting: metrics.waiting.into(),
         }
     }
 }
 
-impl Stretch {
-    fn of(stretch: &CoreStretch, time: Clock<'_>) -> Self {
+impl MetricsIntervalJson {
+    fn of(stretch: &CoreStretch, time: TimeFormatter<'_>) -> Self {
         Self {
             from: time(stretch.from),
             asked: stretch.asked,
@@ -118,7 +128,7 @@ impl Stretch {
     }
 }
 
-impl OfRule {
+impl RuleStatsJson {
     fn of(rule: &CoreOfRule) -> Self {
         let CoreOfRule { name, approved, answered, rejected, hasty } = rule.clone();
         Self { name, approved, answered, rejected, hasty }

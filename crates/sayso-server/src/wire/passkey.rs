@@ -1,12 +1,13 @@
 //! Wire type of passkeys.
 
-use super::Clock;
+use super::TimeFormatter;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A passkey of a person.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Passkey {
+#[schemars(rename = "Passkey")]
+pub struct PasskeyJson {
     /// The id it is known by.
     pub id: String,
     /// The label its owner gave it.
@@ -17,10 +18,10 @@ pub struct Passkey {
     pub used_at: Option<String>,
 }
 
-impl Passkey {
+impl PasskeyJson {
     /// Converts a passkey to its wire form.
-    pub fn of(passkey: &sayso_engine::Passkey, time: Clock<'_>) -> Self {
-        let sayso_engine::Passkey { id, label, added_at, used_at, .. } = passkey;
+    pub fn of(passkey: &sayso_engine::PasskeyRow, time: TimeFormatter<'_>) -> Self {
+        let sayso_engine::PasskeyRow { id, label, added_at, used_at, .. } = passkey;
         let (added_at, used_at) = (time(*added_at), used_at.map(time));
         Self { id: id.clone(), label: label.clone(), added_at, used_at }
     }

@@ -1,17 +1,20 @@
 //! Wire types of policies: rulings with their reasons, demands, and the layers in force.
 
-use super::Clock;
+use super::TimeFormatter;
 use sayso_engine::{
-    ADMIN_POLICY, Desk, Escalation, Explanation, Layer as CoreLayer, Result, SPACE_POLICY,
-    SettingKind,
+    ADMIN_POLICY, Desk, EscalationStep, PolicyLayer as CoreLayer, Result, RulingExplanation,
+    SPACE_POLICY, SettingKind,
 };
-use sayso_engine::{Because as CoreBecause, Demands as CoreDemands, Looked as CoreLooked};
+use sayso_engine::{
+    AskDemands as CoreDemands, CheckedRule as CoreLooked, RulingReason as CoreBecause,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The ruling of policies on a request, and the way to it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Explained {
+#[schemars(rename = "Explained")]
+pub struct PolicyExplanation {
     /// The request, in a line.
     pub request: String,
     /// allow, ask or deny.
@@ -19,9 +22,9 @@ pub struct Explained {
     /// The reason, in words for the actor who is asked or refused.
     pub reason: String,
     /// The rules that decided; none where there is no policy.
-    pub because: Vec<Because>,
+    pub because: Vec<RulingReasonJson>,
     /// The demands; there exactly when a person is asked.
-    pub demands: Option<Demands>,
+    pub demands: Option<DemandsJson>,
     /// The actions that silence would approve. None, in most policies.
     pub alarms: Vec<String>,
     /// The commands that were found in its command line.
@@ -29,7 +32,7 @@ pub struct Explained {
     /// The reason why it cannot be told what the command line runs.
     pub unclear: Option<String>,
     /// Every rule that was looked at, in order.
-    pub looked: Vec<Looked>,
+    pub looked: Vec<CheckedRuleJson>,
     /// The digest of all the policies.
     pub policy: String,
     /// The person who approved the same before, where that is remembered: then it is allowed.
@@ -38,7 +41,8 @@ pub struct Explained {
 
 /// One reason for a ruling.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Because {
+#[schemars(rename = "Because")]
+pub struct RulingReasonJson {
     /// The layer it comes from: `admin`, `space`, `agent NAME`.
     pub layer: String,
     /// The file of the rule.
@@ -57,7 +61,8 @@ pub struct Because {
 
 /// The demands of an ask.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Demands {
+#[schemars(rename = "Demands")]
+pub struct DemandsJson {
     /// All of it, in words.
     pub words: String,
     /// The approvers whose yes is needed, in words.
@@ -75,14 +80,15 @@ pub struct Demands {
     /// The times at which people are reminded, in milliseconds from the moment it is asked.
     pub remind_ms: Vec<u64>,
     /// The escalation: who may decide from when on.
-    pub escalate: Vec<Level>,
+    pub escalate: Vec<EscalationStepJson>,
     /// The timeout action at the deadline: approve, keep, defer, escalate, fail or deny.
     pub at_end: String,
 }
 
 /// One step of the escalation.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Level {
+#[schemars(rename = "Level")]
+pub struct EscalationStepJson {
     /// The time of the step, in milliseconds from the moment it is asked.
     pub after_ms: u64,
     /// The approvers whose yes is needed from then on, in words.
@@ -91,7 +97,8 @@ pub struct Level {
 
 /// A rule that was looked at.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Looked {
+#[schemars(rename = "Looked")]
+pub struct CheckedRuleJson {
     /// The layer it comes from.
     pub layer: String,
     /// The file of the rule.
@@ -110,44 +117,44 @@ pub struct Looked {
     pub decided: bool,
 }
 
-impl Explained {
+impl PolicyExplanation {
     /// Converts an explanation to its wire form.
-    pub fn of(explanation: Explanation) -> Self {
-        let Explanation { request, commands, unclear, looked, ruling, alarms, policy } =
+    pub fn of(explanation: RulingExplanation) -> Self {
+        let RulingExplanation { request, commands, unclear, looked, ruling, alarms, policy } =
             explanation;
         Self {
             request,
             effect: ruling.effect.to_string(),
             reason: ruling.reason(),
-            demands: ruling.demands.as_ref().map(Demands::of),
-            because: ruling.because.into_iter().map(Because::of).collect(),
+            demands: ruling.demands.as_ref().map(DemandsJson::of),
+            because: ruling.because.into_iter().map(RulingReasonJson::of).collect(),
             alarms,
             commands,
             unclear,
-            looked: looked.into_iter().map(Looked::of).collect(),
+            looked: looked.into_iter().map(CheckedRuleJson::of).collect(),
             policy: policy.to_string(),
             remembered: None,
         }
     }
 }
 
-impl Because {
+impl RulingReasonJson {
     fn of(because: CoreBecause) -> Self {
         let CoreBecause { layer, file, line, rule, effect, reason, note } = because;
         Self { layer, file, line, rule, effect: effect.to_string(), reason, note }
     }
 }
 
-impl Looked {
+impl CheckedRuleJson {
     fn of(looked: CoreLooked) -> Self {
         let CoreLooked { layer, file, line, rule, says, matched, why, decided } = looked;
         Self { layer, file, line, rule, says: says.to_string(), matched, why, decided }
     }
 }
 
-impl Demands {
+impl DemandsJson {
     fn of(demands: &CoreDemands) -> Self {
-        let level = |level: &Escalation| Level {
+        let level = |level: &EscalationStep| EscalationStepJson {
             after_ms: level.after_ms,
             approvers: level.approvers.in_words(),
         };
@@ -168,16 +175,18 @@ impl Demands {
 
 /// The policies in force.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct InForce {
+#[schemars(rename = "InForce")]
+pub struct ActivePolicies {
     /// The digest of all of them; gates and audit entries carry it.
     pub digest: String,
     /// The layers, from the outermost inward.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<PolicyLayerJson>,
 }
 
 /// The policy of one layer.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Layer {
+#[schemars(rename = "Layer")]
+pub struct PolicyLayerJson {
     /// `space`, or `agent NAME`.
     pub layer: String,
     /// The number of rules it has.
@@ -192,9 +201,9 @@ pub struct Layer {
     pub text: String,
 }
 
-impl InForce {
+impl ActivePolicies {
     /// Returns the policies in force, with the actors who put them there.
-    pub fn at(desk: &Desk, time: Clock<'_>) -> Result<Self> {
+    pub fn at(desk: &Desk, time: TimeFormatter<'_>) -> Result<Self> {
         let policies = desk.policies()?;
         let settings = desk.settings(Some(SettingKind::Policy))?;
         let layers = policies.files().filter_map(|policy| {
@@ -206,7 +215,7 @@ impl InForce {
                 CoreLayer::Floor | CoreLayer::Task(_) => return None,
             };
             let setting = settings.iter().find(|setting| setting.name == name)?;
-            Some(Layer {
+            Some(PolicyLayerJson {
                 layer: policy.layer().to_string(),
                 rules: policy.rules().count(),
                 tests: policy.tests().len(),

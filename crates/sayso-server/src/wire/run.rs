@@ -1,14 +1,15 @@
 //! Wire types of runs: agents' turns on tasks, and what they took.
 
-use super::Clock;
-use sayso_core::run::{Run as CoreRun, Spent as CoreSpent, State};
-use sayso_engine::worker::Tally as CoreTally;
+use super::TimeFormatter;
+use sayso_core::run::{Run as CoreRun, RunState, RunUsage as CoreSpent};
+use sayso_engine::worker::WorkTotals as CoreTally;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One run of an agent on a task.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Run {
+#[schemars(rename = "Run")]
+pub struct RunJson {
     /// The full id, a ULID.
     pub id: String,
     /// The full id of the task.
@@ -34,16 +35,16 @@ pub struct Run {
     /// The repository it worked on.
     pub repository: String,
     /// The tokens, dollars and seconds it took.
-    pub spent: Spent,
+    pub spent: RunCostJson,
 }
 
-impl Run {
+impl RunJson {
     /// Converts a run to its wire form.
-    pub fn of(run: &CoreRun, time: Clock<'_>) -> Self {
+    pub fn of(run: &CoreRun, time: TimeFormatter<'_>) -> Self {
         let started = &run.started;
         let (state, note, spent, ended_at) = match &run.state {
-            State::Running => ("running", String::new(), CoreSpent::default(), None),
-            State::Ended { how, note, spent, at } => {
+            RunState::Running => ("running", String::new(), CoreSpent::default(), None),
+            RunState::Ended { how, note, spent, at } => {
                 (how.as_str(), note.clone(), *spent, Some(time(*at)))
             }
         };
@@ -60,14 +61,15 @@ impl Run {
             ended_at,
             host: started.holder.host.split(' ').next().unwrap_or_default().into(),
             repository: started.holder.repository.clone(),
-            spent: Spent::of(&spent),
+            spent: RunCostJson::of(&spent),
         }
     }
 }
 
 /// The tokens, dollars and seconds that a run, or several, took.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Spent {
+#[schemars(rename = "Spent")]
+pub struct RunCostJson {
     /// Tokens the model read.
     pub input_tokens: u64,
     /// Tokens the model wrote.
@@ -80,7 +82,7 @@ pub struct Spent {
     pub waited_seconds: f64,
 }
 
-impl Spent {
+impl RunCostJson {
     /// Converts them to their wire form.
     pub fn of(spent: &CoreSpent) -> Self {
         Self {
@@ -95,7 +97,8 @@ impl Spent {
 
 /// The totals of a worker.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Tally {
+#[schemars(rename = "Tally")]
+pub struct WorkerTotalsJson {
     /// The number of turns taken.
     pub turns: u64,
     /// The number of tasks completed.
@@ -111,10 +114,10 @@ pub struct Tally {
     /// True if ready tasks were left, since the budget was used up.
     pub budget_used_up: bool,
     /// The tokens, dollars and seconds it took.
-    pub spent: Spent,
+    pub spent: RunCostJson,
 }
 
-impl Tally {
+impl WorkerTotalsJson {
     /// Converts a worker's totals to their wire form.
     pub fn of(tally: &CoreTally) -> Self {
         let CoreTally { turns, completed, asked, failed, elsewhere, interrupted, is_spent, spent } =
@@ -127,7 +130,7 @@ impl Tally {
             elsewhere,
             interrupted,
             budget_used_up: is_spent,
-            spent: Spent::of(&spent),
+            spent: RunCostJson::of(&spent),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! the event a watcher needs. No content is written: creating, touching or deleting a file would add work to the
 //! file system's journal before the next sync.
 
-use super::Topic;
+use super::WatchTopic;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const WAKE_FILES: u32 = 64;
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
 
 /// Opens and closes the files of the topics.
-pub(super) fn wake_files(database: &Path, topics: &[Topic]) {
+pub(super) fn wake_files(database: &Path, topics: &[WatchTopic]) {
     use rustix::fs::{Mode, OFlags, open};
     for topic in topics {
         // A missing file means that no process has ever waited for this topic. A link was not created by us.
@@ -25,7 +25,7 @@ pub(super) fn wake_files(database: &Path, topics: &[Topic]) {
 }
 
 /// Returns the file of a topic. Topics that share one cause each other spurious wake-ups.
-fn wake_file(database: &Path, topic: &Topic) -> PathBuf {
+fn wake_file(database: &Path, topic: &WatchTopic) -> PathBuf {
     let name = topic.to_string();
     let sum = name.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte));
     wake_folder(database).join(format!("{:02x}", sum % WAKE_FILES))
@@ -36,14 +36,14 @@ fn wake_folder(database: &Path) -> PathBuf {
 }
 
 /// A set of watched files. The first waiter creates a file, and it stays.
-pub(super) struct Files {
+pub(super) struct WakeFiles {
     /// None where inotify is missing or exhausted: then the waiter polls.
     #[cfg(target_os = "linux")]
     inotify: Option<rustix::fd::OwnedFd>,
 }
 
 #[cfg(target_os = "linux")]
-impl Files {
+impl WakeFiles {
     pub(super) fn new() -> Self {
         use rustix::fs::inotify::{CreateFlags, init};
         Self { inotify: init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok() }
@@ -51,7 +51,7 @@ impl Files {
 
     /// Watches the files of the topics, too. Earlier watches stay: a spurious wake-up is cheap, and the number of
     /// files is small.
-    pub(super) fn listen_to(&mut self, database: &Path, topics: &[Topic]) {
+    pub(super) fn listen_to(&mut self, database: &Path, topics: &[WatchTopic]) {
         let watches_all = |inotify: &rustix::fd::OwnedFd| {
             topics.iter().all(|topic| watch(inotify, &wake_file(database, topic)).is_ok())
         };
@@ -95,12 +95,12 @@ fn watch(inotify: &rustix::fd::OwnedFd, path: &Path) -> rustix::io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Files {
+impl WakeFiles {
     pub(super) fn new() -> Self {
         Self {}
     }
 
-    pub(super) fn listen_to(&mut self, _: &Path, _: &[Topic]) {}
+    pub(super) fn listen_to(&mut self, _: &Path, _: &[WatchTopic]) {}
 
     pub(super) fn wait(&mut self, timeout: Duration) {
         std::thread::sleep(timeout.min(LOOK_OFTEN));

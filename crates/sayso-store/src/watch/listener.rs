@@ -1,24 +1,24 @@
 //! Wake-ups between machines on PostgreSQL, through LISTEN and NOTIFY.
 
-use super::Topic;
+use super::WatchTopic;
 use crate::{Result, postgres};
 use std::time::{Duration, Instant};
 
 /// A LISTEN connection. A lost one only delays: it is opened again, and the waiter reads the row in between.
-pub(super) struct Listener {
+pub(super) struct NotifyListener {
     url: String,
     client: Option<::postgres::Client>,
     topics: Vec<String>,
 }
 
-impl Listener {
+impl NotifyListener {
     pub(super) fn new(url: &str) -> Result<Self> {
         let client = listen(url, postgres::CONNECT_MAX)?;
         Ok(Self { url: url.into(), client: Some(client), topics: vec![] })
     }
 
-    pub(super) fn listen_to(&mut self, topics: &[Topic]) {
-        self.topics = topics.iter().map(Topic::to_string).collect();
+    pub(super) fn listen_to(&mut self, topics: &[WatchTopic]) {
+        self.topics = topics.iter().map(WatchTopic::to_string).collect();
     }
 
     pub(super) fn wait(&mut self, timeout: Duration) {

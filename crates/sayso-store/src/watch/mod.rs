@@ -4,9 +4,9 @@
 mod files;
 mod listener;
 
-use crate::{Place, Result};
-use files::{Files, wake_files};
-use listener::Listener;
+use crate::{Result, StoreLocation};
+use files::{WakeFiles, wake_files};
+use listener::NotifyListener;
 use sayso_core::{GateId, SpaceId};
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,81 +20,81 @@ const PAYLOAD_BYTES_MAX: usize = 7_500;
 
 /// A subject that a watch can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Topic {
+pub enum WatchTopic {
     /// A change of this gate.
     Gate(GateId),
     /// A change in this space.
     Space(SpaceId),
 }
 
-impl fmt::Display for Topic {
+impl fmt::Display for WatchTopic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Topic::Gate(id) => write!(f, "gate-{id}"),
-            Topic::Space(id) => write!(f, "space-{id}"),
+            WatchTopic::Gate(id) => write!(f, "gate-{id}"),
+            WatchTopic::Space(id) => write!(f, "space-{id}"),
         }
     }
 }
 
 /// A callback for commits; false ends the subscription.
-type Hears = Box<dyn Fn(&[Topic]) -> bool + Send>;
+type CommitCallback = Box<dyn Fn(&[WatchTopic]) -> bool + Send>;
 
 /// The subscribers of this process: they need no detour through the file system or the network.
 #[derive(Clone, Default)]
-pub(crate) struct Near(Arc<Mutex<Vec<Hears>>>);
+pub(crate) struct CommitSubscribers(Arc<Mutex<Vec<CommitCallback>>>);
 
-impl Near {
-    pub(crate) fn add(&self, hears: Hears) {
+impl CommitSubscribers {
+    pub(crate) fn add(&self, hears: CommitCallback) {
         self.all().push(hears);
     }
 
-    fn tell(&self, topics: &[Topic]) {
+    fn tell(&self, topics: &[WatchTopic]) {
         // Not every write has a topic.
         if !topics.is_empty() {
             self.all().retain(|hears| hears(topics));
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Hears>> {
+    fn all(&self) -> MutexGuard<'_, Vec<CommitCallback>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Notifies waiters of a commit.
 #[derive(Clone)]
-pub(crate) struct Announcer {
-    place: Place,
-    pub(crate) near: Near,
-    pub(crate) local: Local,
+pub(crate) struct CommitAnnouncer {
+    place: StoreLocation,
+    pub(crate) near: CommitSubscribers,
+    pub(crate) local: LocalWaker,
 }
 
-impl Announcer {
-    pub(crate) fn of(place: Place) -> Self {
-        Self { place, near: Near::default(), local: Local::default() }
+impl CommitAnnouncer {
+    pub(crate) fn of(place: StoreLocation) -> Self {
+        Self { place, near: CommitSubscribers::default(), local: LocalWaker::default() }
     }
 
-    pub(crate) fn announce(&self, topics: &[Topic]) {
+    pub(crate) fn announce(&self, topics: &[WatchTopic]) {
         self.near.tell(topics);
         match &self.place {
-            Place::Memory => self.local.wake(),
-            Place::Sqlite(path) => wake_files(path, topics),
+            StoreLocation::Memory => self.local.wake(),
+            StoreLocation::Sqlite(path) => wake_files(path, topics),
             // The transaction itself sends the NOTIFY.
-            Place::Postgres(_) => {}
+            StoreLocation::Postgres(_) => {}
         }
     }
 }
 
 /// Builds the payload of a NOTIFY; an empty one wakes the waiters of all topics.
-pub(crate) fn payload(topics: &[Topic]) -> String {
-    let text = topics.iter().map(Topic::to_string).collect::<Vec<_>>().join(" ");
+pub(crate) fn payload(topics: &[WatchTopic]) -> String {
+    let text = topics.iter().map(WatchTopic::to_string).collect::<Vec<_>>().join(" ");
     if text.len() > PAYLOAD_BYTES_MAX { String::new() } else { text }
 }
 
 /// Wakes waiters of the same process, for a store in memory.
 #[derive(Clone, Default)]
-pub(crate) struct Local(Arc<(Mutex<u64>, Condvar)>);
+pub(crate) struct LocalWaker(Arc<(Mutex<u64>, Condvar)>);
 
-impl Local {
+impl LocalWaker {
     pub(crate) fn wake(&self) {
         let (count, changed) = &*self.0;
         *count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
@@ -118,58 +118,65 @@ const EARS_KEPT: usize = 64;
 
 /// The pool of idle listeners. To open a connection takes milliseconds, and so does closing an inotify watch.
 #[derive(Clone, Default)]
-pub(crate) struct Ears(Arc<Mutex<Vec<Ear>>>);
+pub(crate) struct ListenerPool(Arc<Mutex<Vec<WakeListener>>>);
 
-enum Ear {
-    Files(Files),
-    Postgres(Box<Listener>),
+enum WakeListener {
+    Files(WakeFiles),
+    Postgres(Box<NotifyListener>),
 }
 
-impl Ears {
-    fn idle(&self) -> MutexGuard<'_, Vec<Ear>> {
+impl ListenerPool {
+    fn idle(&self) -> MutexGuard<'_, Vec<WakeListener>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn files(&self) -> Files {
+    fn files(&self) -> WakeFiles {
         match self.idle().pop() {
-            Some(Ear::Files(files)) => files,
-            Some(Ear::Postgres(_)) | None => Files::new(),
+            Some(WakeListener::Files(files)) => files,
+            Some(WakeListener::Postgres(_)) | None => WakeFiles::new(),
         }
     }
 
-    fn listener(&self, url: &str) -> Result<Box<Listener>> {
+    fn listener(&self, url: &str) -> Result<Box<NotifyListener>> {
         match self.idle().pop() {
-            Some(Ear::Postgres(listener)) => Ok(listener),
-            Some(Ear::Files(_)) | None => Ok(Box::new(Listener::new(url)?)),
+            Some(WakeListener::Postgres(listener)) => Ok(listener),
+            Some(WakeListener::Files(_)) | None => Ok(Box::new(NotifyListener::new(url)?)),
         }
     }
 }
 
 /// A wait for commits about some topics.
-pub struct Watch {
-    kind: Kind,
-    ears: Ears,
+pub struct CommitWatch {
+    kind: WatchKind,
+    ears: ListenerPool,
 }
 
-enum Kind {
-    Memory { local: Local, seen: u64 },
-    Ear(Ear),
+enum WatchKind {
+    Memory { local: LocalWaker, seen: u64 },
+    Ear(WakeListener),
     Gone,
 }
 
-impl Watch {
-    pub(crate) fn new(place: &Place, topics: &[Topic], local: &Local, ears: &Ears) -> Result<Self> {
+impl CommitWatch {
+    pub(crate) fn new(
+        place: &StoreLocation,
+        topics: &[WatchTopic],
+        local: &LocalWaker,
+        ears: &ListenerPool,
+    ) -> Result<Self> {
         let kind = match place {
-            Place::Memory => Kind::Memory { local: local.clone(), seen: local.count() },
-            Place::Sqlite(path) => {
+            StoreLocation::Memory => {
+                WatchKind::Memory { local: local.clone(), seen: local.count() }
+            }
+            StoreLocation::Sqlite(path) => {
                 let mut files = ears.files();
                 files.listen_to(path, topics);
-                Kind::Ear(Ear::Files(files))
+                WatchKind::Ear(WakeListener::Files(files))
             }
-            Place::Postgres(url) => {
+            StoreLocation::Postgres(url) => {
                 let mut listener = ears.listener(url)?;
                 listener.listen_to(topics);
-                Kind::Ear(Ear::Postgres(listener))
+                WatchKind::Ear(WakeListener::Postgres(listener))
             }
         };
         Ok(Self { kind, ears: ears.clone() })
@@ -179,17 +186,19 @@ impl Watch {
     pub fn wait(&mut self, timeout: Duration) {
         let timeout = timeout.min(LOOK_AGAIN);
         match &mut self.kind {
-            Kind::Memory { local, seen } => *seen = local.wait(*seen, timeout),
-            Kind::Ear(Ear::Files(files)) => files.wait(timeout),
-            Kind::Ear(Ear::Postgres(listener)) => listener.wait(timeout),
-            Kind::Gone => {}
+            WatchKind::Memory { local, seen } => *seen = local.wait(*seen, timeout),
+            WatchKind::Ear(WakeListener::Files(files)) => files.wait(timeout),
+            WatchKind::Ear(WakeListener::Postgres(listener)) => listener.wait(timeout),
+            WatchKind::Gone => {}
         }
     }
 }
 
-impl Drop for Watch {
+impl Drop for CommitWatch {
     fn drop(&mut self) {
-        let Kind::Ear(ear) = std::mem::replace(&mut self.kind, Kind::Gone) else { return };
+        let WatchKind::Ear(ear) = std::mem::replace(&mut self.kind, WatchKind::Gone) else {
+            return;
+        };
         let mut idle = self.ears.idle();
         if idle.len() < EARS_KEPT {
             idle.push(ear);

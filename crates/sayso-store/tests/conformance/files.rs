@@ -3,14 +3,14 @@
 use crate::site::Site;
 use crate::world::{World, at, entry, event};
 use sayso_core::Code;
-use sayso_store::{Error, Place, Store};
+use sayso_store::{Error, Store, StoreLocation};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use tempfile::TempDir;
 
-fn at_path(path: &Path) -> Place {
-    Place::Sqlite(path.into())
+fn at_path(path: &Path) -> StoreLocation {
+    StoreLocation::Sqlite(path.into())
 }
 
 /// Opening and making both fail so, and neither leaves a trace.
@@ -80,7 +80,7 @@ fn damage_is_found_and_not_served() {
         world.write(move |write| write.append(entry(space, at(1)), &[event("x", version)]));
     }
     world.site.tamper("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
-    let Place::Sqlite(path) = world.site.place() else { panic!() };
+    let StoreLocation::Sqlite(path) = world.site.place() else { panic!() };
     let mut bytes = fs::read(&path).unwrap();
     let pages = bytes.len() / 4096;
     assert!(pages > 20, "{pages}");

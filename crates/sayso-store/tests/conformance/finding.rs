@@ -2,9 +2,9 @@
 
 use crate::world::{World, at};
 use sayso_core::{GateId, SpaceId, TaskId};
-use sayso_store::{Found, Handles};
+use sayso_store::{HandleTable, NameMatch};
 
-fn find(world: &World, name: &str) -> Vec<Found> {
+fn find(world: &World, name: &str) -> Vec<NameMatch> {
     let found = world.store.read(|read| read.find(world.space, name)).unwrap();
     found.into_iter().map(|(found, _)| found).collect()
 }
@@ -20,16 +20,16 @@ pub(crate) fn by_handle_prefix_and_id(world: &World) {
     let prefix = short_gate.handle().to_owned();
     assert!(long_gate.handle().starts_with(&prefix), "{} {prefix}", long_gate.handle());
     // The exact handle wins, though another one begins with it.
-    assert_eq!(find(world, &prefix), [Found::Gate(short)]);
-    assert_eq!(find(world, long_gate.handle()), [Found::Gate(long)]);
-    assert_eq!(find(world, &prefix[..4]), [Found::Gate(short), Found::Gate(long)]);
+    assert_eq!(find(world, &prefix), [NameMatch::Gate(short)]);
+    assert_eq!(find(world, long_gate.handle()), [NameMatch::Gate(long)]);
+    assert_eq!(find(world, &prefix[..4]), [NameMatch::Gate(short), NameMatch::Gate(long)]);
     assert_eq!(find(world, &prefix[..2]).len(), 3);
-    assert_eq!(find(world, &task.handle), [Found::Task(task.id)]);
-    assert_eq!(find(world, &task.handle[..3]), [Found::Task(task.id)]);
+    assert_eq!(find(world, &task.handle), [NameMatch::Task(task.id)]);
+    assert_eq!(find(world, &task.handle[..3]), [NameMatch::Task(task.id)]);
     for id in [task.id.to_string(), task.id.to_string().to_lowercase()] {
-        assert_eq!(find(world, &id), [Found::Task(task.id)]);
+        assert_eq!(find(world, &id), [NameMatch::Task(task.id)]);
     }
-    assert_eq!(find(world, &short.to_string().to_lowercase()), [Found::Gate(short)]);
+    assert_eq!(find(world, &short.to_string().to_lowercase()), [NameMatch::Gate(short)]);
     let handles = world.store.read(|read| read.find(world.space, "g")).unwrap();
     assert!(handles.iter().all(|(_, handle)| handle.starts_with('g')));
     // Too many to be of use.
@@ -77,7 +77,7 @@ pub(crate) fn hostile_names_find_nothing(world: &World) {
             .store
             .read(|read| {
                 let message = read.message(world.space, name)?;
-                Ok((read.find_elsewhere(name)?, message, read.token(world.space, name)?))
+                Ok((read.find_in_other_space(name)?, message, read.token(world.space, name)?))
             })
             .unwrap();
         assert_eq!((elsewhere, message, token), (None, None, None), "{name:.40?}");
@@ -88,7 +88,7 @@ pub(crate) fn hostile_names_find_nothing(world: &World) {
 pub(crate) fn in_another_space(world: &World) {
     let gate = world.gate(|_| ());
     let task = world.task(|_| ());
-    let elsewhere = |name: &str| world.store.read(|read| read.find_elsewhere(name)).unwrap();
+    let elsewhere = |name: &str| world.store.read(|read| read.find_in_other_space(name)).unwrap();
     for name in [gate.opened.id.to_string(), task.id.to_string().to_lowercase()] {
         assert_eq!(elsewhere(&name).as_deref(), Some("home"), "{name}");
     }
@@ -112,12 +112,12 @@ pub(crate) fn a_handle_grows_where_it_is_taken(world: &World) {
             write.free_handle(table, space, |len| of.handle(len).replacen('t', "g", 1))
         })
     };
-    assert_eq!(free(Handles::Gates, space).len(), 8);
+    assert_eq!(free(HandleTable::Gates, space).len(), 8);
     for (table, space) in [
-        (Handles::Tasks, space),
-        (Handles::Messages, space),
-        (Handles::Tokens, space),
-        (Handles::Gates, other),
+        (HandleTable::Tasks, space),
+        (HandleTable::Messages, space),
+        (HandleTable::Tokens, space),
+        (HandleTable::Gates, other),
     ] {
         assert_eq!(free(table, space).len(), 5);
     }

@@ -1,8 +1,8 @@
 //! The views of gates: lists, filters, pages.
 
 use crate::world::{World, actor, ann, at, gate_ids};
-use sayso_core::gate::Command;
-use sayso_core::{GateId, Kind, Role, Timestamp};
+use sayso_core::gate::GateCommand;
+use sayso_core::{GateId, GateKind, Role, Timestamp};
 use sayso_store::{GateFilter, GateRows, Store};
 
 fn filter(limit: usize) -> GateFilter {
@@ -16,14 +16,14 @@ pub(crate) fn a_view_follows_its_gate(world: &World) {
     assert_eq!(view(), Some((opened.clone(), 1)));
     let answered = world.answer(&opened);
     assert_eq!(view(), Some((answered, 2)));
-    let carried = world.on_gate(id, Command::Acknowledge, actor(Role::Operator, "bot"));
+    let carried = world.on_gate(id, GateCommand::Acknowledge, actor(Role::Operator, "bot"));
     assert_eq!(view(), Some((carried, 4)));
     let unknown = GateId::mint(at(0), 1);
     assert_eq!(world.store.read(|read| read.gate_view(unknown)).unwrap(), None);
     let bodies = world.store.read(|read| read.events(&format!("gate/{id}"))).unwrap();
     assert_eq!(bodies.iter().map(|e| e.version).collect::<Vec<_>>(), [1, 2, 3, 4]);
     // Both at once are the same as each.
-    let rows = |id| world.store.look(|read| read.gate_rows(&format!("gate/{id}"), id)).unwrap();
+    let rows = |id| world.store.query(|read| read.gate_rows(&format!("gate/{id}"), id)).unwrap();
     let kept = rows(id);
     assert_eq!(kept.events, bodies);
     assert_eq!(kept.view.map(|row| (row.gate().unwrap(), row.version)), view());
@@ -37,12 +37,12 @@ pub(crate) fn a_view_follows_its_gate(world: &World) {
 pub(crate) fn a_look_sees_what_was_committed_last(world: &World) {
     let opened = world.gate(|_| ());
     let version = |store: &Store| {
-        let seen = store.look(|read| read.gate_view(opened.opened.id)).unwrap();
+        let seen = store.query(|read| read.gate_view(opened.opened.id)).unwrap();
         seen.map(|(_, version)| version)
     };
     assert_eq!(version(&world.store), Some(1));
     // One that fails leaves the connection as it was.
-    let failed = world.store.look(|_| Err::<(), _>(sayso_store::Error::Conflict));
+    let failed = world.store.query(|_| Err::<(), _>(sayso_store::Error::Conflict));
     assert!(failed.is_err());
     world.answer(&opened);
     assert_eq!(version(&world.store), Some(2));
@@ -54,8 +54,8 @@ pub(crate) fn a_look_sees_what_was_committed_last(world: &World) {
 pub(crate) fn lists_by_state_task_asker_and_kind(world: &World) {
     let task = world.task(|_| ());
     let plain = world.gate(|_| ());
-    let tool = world.gate(|o| o.kind = Kind::Tool);
-    let asked = world.ask(task.id, Kind::Input);
+    let tool = world.gate(|o| o.kind = GateKind::Tool);
+    let asked = world.ask(task.id, GateKind::Input);
     let eves = world.gate(|o| o.lineage.asker = "eve".into());
     let first = world.gate(|_| ());
     let second = world.gate(|o| o.lineage.asker = "eve".into());
@@ -72,10 +72,10 @@ pub(crate) fn lists_by_state_task_asker_and_kind(world: &World) {
     let eve = |ended| GateFilter { asker: Some("eve".into()), ended, ..filter(9) };
     assert_eq!(list(eve(false)), [id(&eves)]);
     assert_eq!(list(eve(true)), [id(&second)]);
-    let kinds = |kinds: &[Kind]| GateFilter { kinds: kinds.into(), ..filter(9) };
-    assert_eq!(list(kinds(&[Kind::Tool])), [id(&tool)]);
-    assert_eq!(list(kinds(&[Kind::Tool, Kind::Input])), [&tool, &asked].map(id));
-    assert_eq!(list(kinds(&[Kind::Lifecycle])), []);
+    let kinds = |kinds: &[GateKind]| GateFilter { kinds: kinds.into(), ..filter(9) };
+    assert_eq!(list(kinds(&[GateKind::Tool])), [id(&tool)]);
+    assert_eq!(list(kinds(&[GateKind::Tool, GateKind::Input])), [&tool, &asked].map(id));
+    assert_eq!(list(kinds(&[GateKind::Lifecycle])), []);
     let page = world.gates(filter(2));
     assert_eq!((gate_ids(&page), page.more), ([&plain, &tool].map(id).to_vec(), true));
     let page = world.gates(filter(4));
@@ -145,7 +145,7 @@ pub(crate) fn what_is_put_off_is_left_out(world: &World) {
     // The oldest ones are put off: more of them than a page holds.
     let until = at(1_000);
     for id in &gates[..10] {
-        world.on_gate(*id, Command::Snooze { until }, ann());
+        world.on_gate(*id, GateCommand::Snooze { until }, ann());
     }
     let awake = |now: Timestamp, limit| GateFilter { awake_at: Some(now), ..filter(limit) };
     let page = world.gates(awake(at(500), 3));
@@ -155,7 +155,7 @@ pub(crate) fn what_is_put_off_is_left_out(world: &World) {
     assert_eq!(gate_ids(&world.gates(awake(until, 99))), gates);
     assert_eq!(gate_ids(&world.gates(filter(99))), gates);
     // Escalation wakes it.
-    world.on_gate(gates[0], Command::Escalate, ann());
+    world.on_gate(gates[0], GateCommand::Escalate, ann());
     assert_eq!(gate_ids(&world.gates(awake(at(500), 1))), [gates[0]]);
 }
 

@@ -1,14 +1,14 @@
 //! What waits: which gates ask the same, and which endings hang.
 
 use crate::world::{World, actor, ann, at};
-use sayso_core::gate::{Card, Command, Gate};
-use sayso_core::{GateId, Kind, Role, Shape, Timestamp};
-use sayso_store::Delivery;
+use sayso_core::gate::{Card, Gate, GateCommand};
+use sayso_core::{AnswerShape, GateId, GateKind, Role, Timestamp};
+use sayso_store::DeliveryRow;
 
 fn question(world: &World, asker: &str, text: &str) -> Gate {
     world.gate(|o| {
-        (o.kind, o.lineage.asker) = (Kind::Decision, asker.into());
-        o.card = Card { question: text.into(), shape: Shape::Text, ..o.card.clone() };
+        (o.kind, o.lineage.asker) = (GateKind::Decision, asker.into());
+        o.card = Card { question: text.into(), shape: AnswerShape::Text, ..o.card.clone() };
     })
 }
 
@@ -20,32 +20,33 @@ pub(crate) fn gates_that_ask_the_same_are_found_while_they_wait(world: &World) {
     let port = ["bot", "eve", "kim"].map(|asker| question(world, asker, "Which port?"));
     let host = question(world, "bot", "Which host?");
     let sign_off = world.gate(|_| ());
-    let same = port[0].same().unwrap();
+    let same = port[0].dedup_key().unwrap();
     let asking = |limit| {
-        let read = world.store.read(|r| r.gates_asking(world.space, same.as_str(), limit));
+        let read = world.store.read(|r| r.open_gates_with_key(world.space, same.as_str(), limit));
         let page = read.unwrap();
         (ids(&page.items), page.more)
     };
     assert_eq!(asking(9), (ids(&port), false));
     assert_eq!(asking(2), (ids(&port[..2]), true));
-    let rows = || world.store.read(|read| read.waiting(world.space, &[], None, 99)).unwrap().items;
+    let rows =
+        || world.store.read(|read| read.queued_gates(world.space, &[], None, 99)).unwrap().items;
     let all = rows();
     assert_eq!(all.len(), 5);
     assert_eq!(all[0].same.as_deref(), Some(same.as_str()));
-    assert_eq!(all[3].same, host.same().map(|same| same.to_string()));
+    assert_eq!(all[3].same, host.dedup_key().map(|same| same.to_string()));
     assert_eq!((all[4].id, all[4].same.as_ref()), (sign_off.opened.id, None));
     assert_eq!((all[1].asker.as_str(), all[1].opened_at), ("eve", port[1].opened_at));
     // A revision asks something else, and an ending asks nothing any more.
     let card = Card { narrative: "for the proxy".into(), ..port[1].card.clone() };
     let by = actor(Role::Operator, "eve");
-    world.on_gate(port[1].opened.id, Command::Revise(card), by);
+    world.on_gate(port[1].opened.id, GateCommand::Revise(card), by);
     let digest = port[2].digest.to_string();
     let answer = sayso_core::Answer::text("80");
-    world.on_gate(port[2].opened.id, Command::Answer { answer, digest }, ann());
+    world.on_gate(port[2].opened.id, GateCommand::Answer { answer, digest }, ann());
     assert_eq!(asking(9), (vec![port[0].opened.id], false));
-    let gone = world.store.read(|read| read.waited(port[2].opened.id)).unwrap().unwrap();
+    let gone = world.store.read(|read| read.queued_gate(port[2].opened.id)).unwrap().unwrap();
     assert_eq!((gone.same, gone.asker.as_str()), (None, "kim"));
-    assert_eq!(world.store.read(|read| read.waited(GateId::mint(at(9), 9))).unwrap(), None);
+    assert_eq!(world.store.read(|read| read.queued_gate(GateId::mint(at(9), 9))).unwrap(), None);
 }
 
 pub(crate) fn what_waits_is_listed_by_kind_and_asker(world: &World) {
@@ -53,18 +54,19 @@ pub(crate) fn what_waits_is_listed_by_kind_and_asker(world: &World) {
     let second = question(world, "eve", "Which port?");
     let third = world.gate(|_| ());
     let until = at(1_000);
-    world.on_gate(first.opened.id, Command::Snooze { until }, ann());
-    let list = |kinds: &[Kind], asker: Option<&str>, limit| {
-        let page = world.store.read(|read| read.waiting(world.space, kinds, asker, limit)).unwrap();
+    world.on_gate(first.opened.id, GateCommand::Snooze { until }, ann());
+    let list = |kinds: &[GateKind], asker: Option<&str>, limit| {
+        let page =
+            world.store.read(|read| read.queued_gates(world.space, kinds, asker, limit)).unwrap();
         (page.items.iter().map(|row| row.id).collect::<Vec<_>>(), page.more)
     };
     let [a, b, c] = [&first, &second, &third].map(|gate| gate.opened.id);
     assert_eq!(list(&[], None, 9), (vec![a, b, c], false));
     assert_eq!(list(&[], None, 2), (vec![a, b], true));
-    assert_eq!(list(&[Kind::Approval], None, 9), (vec![c], false));
+    assert_eq!(list(&[GateKind::Approval], None, 9), (vec![c], false));
     assert_eq!(list(&[], Some("eve"), 9), (vec![b], false));
-    assert_eq!(list(&[Kind::Approval], Some("eve"), 9), (vec![], false));
-    let rows = world.store.read(|read| read.waiting(world.space, &[], None, 9)).unwrap().items;
+    assert_eq!(list(&[GateKind::Approval], Some("eve"), 9), (vec![], false));
+    let rows = world.store.read(|read| read.queued_gates(world.space, &[], None, 9)).unwrap().items;
     assert_eq!(
         rows.iter().map(|row| row.snoozed_until).collect::<Vec<_>>(),
         [Some(until), None, None]
@@ -86,7 +88,7 @@ pub(crate) fn endings_under_way_are_found_by_time(world: &World) {
         for (n, (gate, state)) in
             put.iter().zip(["pending", "delivered", "acknowledged", "failed"]).enumerate()
         {
-            let delivery = Delivery { gate: *gate, asker: "bot", state };
+            let delivery = DeliveryRow { gate: *gate, asker: "bot", state };
             write.put_delivery(space, &delivery, at(10 + n as i64))?;
         }
         Ok(())
@@ -106,9 +108,9 @@ pub(crate) fn what_waits_is_read_in_turns(world: &World) {
     let late = question(world, "eve", "Which user?");
     let [m0, m1, m2, m3, m4] = [0, 1, 2, 3, 4].map(|n| many[n].opened.id);
     let [eve, kim, late] = [&eve, &kim, &late].map(|gate| gate.opened.id);
-    let in_turn = |kinds: &[Kind], asker: Option<&str>, skip, limit| {
-        let read = |read: &mut sayso_store::Read<'_>| {
-            read.waiting_in_turn(world.space, kinds, asker, skip, limit)
+    let in_turn = |kinds: &[GateKind], asker: Option<&str>, skip, limit| {
+        let read = |read: &mut sayso_store::ReadTransaction<'_>| {
+            read.queued_gates_round_robin(world.space, kinds, asker, skip, limit)
         };
         let page = world.store.read(read).unwrap();
         (page.items.iter().map(|row| row.id).collect::<Vec<_>>(), page.more)
@@ -119,12 +121,12 @@ pub(crate) fn what_waits_is_read_in_turns(world: &World) {
     assert_eq!(in_turn(&[], None, 3, 3), (all[3..6].to_vec(), true));
     assert_eq!(in_turn(&[], None, 6, 3), (all[6..].to_vec(), false));
     assert_eq!(in_turn(&[], Some("many"), 1, 2), (vec![m1, m2], true));
-    assert_eq!(in_turn(&[Kind::Approval], None, 0, 9), (vec![], false));
-    assert_eq!(in_turn(&[Kind::Decision], Some("eve"), 0, 9), (vec![eve, late], false));
+    assert_eq!(in_turn(&[GateKind::Approval], None, 0, 9), (vec![], false));
+    assert_eq!(in_turn(&[GateKind::Decision], Some("eve"), 0, 9), (vec![eve, late], false));
     let before = |gate: GateId, asker: Option<&str>| {
-        let read = |read: &mut sayso_store::Read<'_>| {
-            let row = read.waited(gate)?.unwrap();
-            read.turns_before(world.space, &[], asker, &row)
+        let read = |read: &mut sayso_store::ReadTransaction<'_>| {
+            let row = read.queued_gate(gate)?.unwrap();
+            read.round_robin_position(world.space, &[], asker, &row)
         };
         world.store.read(read).unwrap()
     };
@@ -134,10 +136,10 @@ pub(crate) fn what_waits_is_read_in_turns(world: &World) {
     assert_eq!(before(m3, Some("many")), 3);
     // One that has ended is where it would be now.
     let (answer, digest) = (sayso_core::Answer::text("80"), many[1].digest.to_string());
-    world.on_gate(m1, Command::Answer { answer, digest }, ann());
+    world.on_gate(m1, GateCommand::Answer { answer, digest }, ann());
     assert_eq!(in_turn(&[], None, 0, 9).0, [m0, eve, kim, m2, late, m3, m4]);
     assert_eq!((before(m1, None), before(late, None)), (3, 4));
-    let count = |kinds: &[Kind], askers: &[&str]| {
+    let count = |kinds: &[GateKind], askers: &[&str]| {
         let mut found =
             world.store.read(|read| read.count_asked(world.space, kinds, askers)).unwrap();
         found.sort();
@@ -145,10 +147,10 @@ pub(crate) fn what_waits_is_read_in_turns(world: &World) {
     };
     let named = |name: &str, count| (name.to_owned(), count);
     assert_eq!(count(&[], &["many", "eve", "nobody"]), [named("eve", 2), named("many", 4)]);
-    assert_eq!(count(&[Kind::Tool], &["many"]), []);
+    assert_eq!(count(&[GateKind::Tool], &["many"]), []);
     let others = |askers: &[&str]| {
-        let read = |read: &mut sayso_store::Read<'_>| {
-            read.count_asked_by_others(world.space, &[Kind::Decision], askers)
+        let read = |read: &mut sayso_store::ReadTransaction<'_>| {
+            read.count_asked_by_others(world.space, &[GateKind::Decision], askers)
         };
         world.store.read(read).unwrap()
     };

@@ -2,16 +2,16 @@
 
 use crate::site::Site;
 use crate::world::{World, at, entry, event};
-use sayso_core::audit::Head;
+use sayso_core::audit::ChainHead;
 use sayso_core::gate::Gate;
 use sayso_core::{SpaceId, TaskId};
-use sayso_store::{Delivery, Error, Notice, Result, Write};
+use sayso_store::{DeliveryRow, Error, OutboxNotice, Result, WriteTransaction};
 
 pub(crate) fn a_space_is_found_by_its_name(world: &World) {
     let read = |name: &'static str| world.store.read(|read| read.space(name)).unwrap();
     let home = read("home").unwrap();
     assert_eq!((home.id, home.created_at, home.deleted_at), (world.space, at(0), None));
-    assert_eq!(home.head, Head::genesis(world.space));
+    assert_eq!(home.head, ChainHead::genesis(world.space));
     assert_eq!(read("Home"), None);
     assert_eq!(read("hom_"), None);
     let other = SpaceId::mint(at(1), 8);
@@ -50,7 +50,7 @@ pub(crate) fn an_append_moves_the_head(world: &World) {
             Ok((read.space("home")?.unwrap(), read.audit_last(space, 1)?, read.events("a")?))
         })
         .unwrap();
-    assert_eq!(home.head, Head { seq: 2, hash: last[0].hash.clone() });
+    assert_eq!(home.head, ChainHead { seq: 2, hash: last[0].hash.clone() });
     assert_eq!(last[0].seq, 2);
     let seen: Vec<_> = events.iter().map(|e| (e.version, e.audit, e.at)).collect();
     assert_eq!(seen, [(1, 1, at(1)), (2, 1, at(1))]);
@@ -96,7 +96,7 @@ pub(crate) fn streams_and_the_chain_are_read_in_pages(world: &World) {
 
 /// Everything a write can touch, and then a version that is taken.
 fn touch_everything(
-    write: &mut Write<'_>,
+    write: &mut WriteTransaction<'_>,
     space: SpaceId,
     gate: &Gate,
     task: TaskId,
@@ -112,11 +112,16 @@ fn touch_everything(
     write.put_gate(&gate, 99)?;
     write.put_delivery(
         space,
-        &Delivery { gate: gate_id, asker: "bot", state: "pending" },
+        &DeliveryRow { gate: gate_id, asker: "bot", state: "pending" },
         at(9),
     )?;
-    let notice =
-        Notice { id: "n".into(), space, channel: "web".into(), body: "{}".into(), attempts: 0 };
+    let notice = OutboxNotice {
+        id: "n".into(),
+        space,
+        channel: "web".into(),
+        body: "{}".into(),
+        attempts: 0,
+    };
     write.add_notice(&notice, at(0))?;
     write.put_passphrase(space, "ann", "hash")?;
     write.append(entry(space, at(9)), &[event("fresh", 1)])?;

@@ -2,13 +2,13 @@
 
 use crate::site::Site;
 use crate::world::{World, at};
-use sayso_core::message::Message;
-use sayso_core::task::Status;
-use sayso_core::{FlowId, GateId, Kind, MessageId, Role, RunId, TaskId, TokenId};
-use sayso_store::{FlowFilter, GateFilter, Result, TaskFilter, Write};
+use sayso_core::message::AgentMessage;
+use sayso_core::task::TaskStatus;
+use sayso_core::{FlowId, GateId, GateKind, MessageId, Role, RunId, TaskId, TokenId};
+use sayso_store::{FlowFilter, GateFilter, Result, TaskFilter, WriteTransaction};
 
 /// The plan of everything `work` asks for.
-fn plan(world: &World, work: impl FnOnce(&mut Write<'_>) -> Result<()>) -> String {
+fn plan(world: &World, work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<()>) -> String {
     let plans = world.store.explain(work).unwrap();
     assert!(!plans.is_empty());
     plans.into_iter().map(|(sql, steps)| format!("{sql}\n{steps}\n")).collect()
@@ -59,7 +59,7 @@ fn lists_of_gates() {
     };
     let filter = GateFilter { limit: 50, ..Default::default() };
     let asker = Some(String::from("bot"));
-    let (kinds, awake_at) = (vec![Kind::Tool, Kind::Input], Some(at(1)));
+    let (kinds, awake_at) = (vec![GateKind::Tool, GateKind::Input], Some(at(1)));
     let ended = GateFilter { ended: true, ..filter.clone() };
     assert_in_order(&plan(filter.clone()), "gates_open");
     assert_in_order(&plan(GateFilter { kinds, awake_at, ..filter.clone() }), "gates_open");
@@ -77,23 +77,23 @@ fn lists_of_gates() {
 fn what_waits_as_cards() {
     let world = World::new(Site::sqlite());
     let space = world.space;
-    let check = |index: &str, work: &dyn Fn(&mut Write<'_>) -> Result<()>| {
+    let check = |index: &str, work: &dyn Fn(&mut WriteTransaction<'_>) -> Result<()>| {
         assert_in_order(&plan(&world, work), index);
     };
-    check("gates_open", &|write| write.waiting(space, &[], None, 9).map(drop));
-    check("gates_open", &|write| write.waiting(space, &[Kind::Input], None, 9).map(drop));
-    check("gates_asker_open", &|write| write.waiting(space, &[], Some("bot"), 9).map(drop));
+    check("gates_open", &|write| write.queued_gates(space, &[], None, 9).map(drop));
+    check("gates_open", &|write| write.queued_gates(space, &[GateKind::Input], None, 9).map(drop));
+    check("gates_asker_open", &|write| write.queued_gates(space, &[], Some("bot"), 9).map(drop));
     check("gates_asker_open", &|write| write.count_asked(space, &[], &["bot"]).map(drop));
-    check("gates_same", &|write| write.gates_asking(space, "x", 9).map(drop));
+    check("gates_same", &|write| write.open_gates_with_key(space, "x", 9).map(drop));
     check("deliveries_at", &|write| write.deliveries_between(space, at(0), at(1), 9).map(drop));
     let some = GateId::mint(at(0), 1);
     check("sqlite_autoindex_gates_1", &|write| write.gate_views(&[some]).map(drop));
-    check("sqlite_autoindex_gates_1", &|write| write.waited(some).map(drop));
+    check("sqlite_autoindex_gates_1", &|write| write.queued_gate(some).map(drop));
     check("gates_ended", &|write| write.ended_with(space, some, 9).map(drop));
     let task = TaskId::mint(at(0), 1);
-    let behind = plan(&world, move |write| write.behind(&[task]).map(drop));
+    let behind = plan(&world, move |write| write.dependents(&[task]).map(drop));
     assert_searches(&behind, "dependencies_on");
-    check("flows_live", &|write| write.parked(space, 9).map(drop));
+    check("flows_live", &|write| write.waiting_flows(space, 9).map(drop));
 }
 
 #[test]
@@ -137,10 +137,10 @@ fn lists_of_tasks() {
     assert_in_order(&plan(TaskFilter { priority: Some(1), ..filter.clone() }), "tasks_live");
     let awaiting = |kinds| TaskFilter { awaiting: Some(kinds), ..filter.clone() };
     assert_in_order(&plan(awaiting(vec![])), "tasks_waiting");
-    assert_in_order(&plan(awaiting(vec![Kind::Input])), "_open (space=?)");
+    assert_in_order(&plan(awaiting(vec![GateKind::Input])), "_open (space=?)");
     let with = |statuses| TaskFilter { statuses, ..filter.clone() };
-    assert_in_order(&plan(with(vec![Status::Failed])), "tasks_status");
-    assert_searches(&plan(with(vec![Status::Failed, Status::Open])), "tasks_status");
+    assert_in_order(&plan(with(vec![TaskStatus::Failed])), "tasks_status");
+    assert_searches(&plan(with(vec![TaskStatus::Failed, TaskStatus::Open])), "tasks_status");
     assert_searches(&plan(TaskFilter { label: Some("ui".into()), ..filter.clone() }), "labels");
     assert_in_order(&plan(TaskFilter { parent: some, ..filter.clone() }), "tasks_parent");
     assert_searches(&plan(TaskFilter { under: some, ..filter }), "tasks_parent");
@@ -175,7 +175,7 @@ fn finding_things() {
     let by_id =
         plan(&world, move |write| write.find(space, &TaskId::mint(at(0), 1).to_string()).map(drop));
     assert_in_order(&by_id, "(id=?)");
-    let elsewhere = plan(&world, |write| write.find_elsewhere("g7k").map(drop));
+    let elsewhere = plan(&world, |write| write.find_in_other_space("g7k").map(drop));
     assert_searches(&elsewhere, "gates_handle");
 }
 
@@ -183,14 +183,14 @@ fn finding_things() {
 fn everything_else_that_is_read() {
     let world = World::new(Site::sqlite());
     let space = world.space;
-    let check = |index: &str, work: &dyn Fn(&mut Write<'_>) -> Result<()>| {
+    let check = |index: &str, work: &dyn Fn(&mut WriteTransaction<'_>) -> Result<()>| {
         assert_in_order(&plan(&world, work), index);
     };
     check("messages_unread", &|write| write.messages(space, Some("bot"), true, None, 9).map(drop));
     check("messages_unread_all", &|write| write.messages(space, None, true, None, 9).map(drop));
     check("messages_to", &|write| write.messages(space, Some("bot"), false, None, 9).map(drop));
     check("messages_all", &|write| write.messages(space, None, false, None, 9).map(drop));
-    let last = Message {
+    let last = AgentMessage {
         id: MessageId::mint(at(0), 1),
         space,
         handle: String::new(),
@@ -245,7 +245,7 @@ fn everything_else_that_is_read() {
     assert_searches(&plan(&world, |write| write.open_children(some).map(drop)), "tasks_parent");
     // Whoever looks for a circle walks from task to task.
     let on = TaskId::mint(at(0), 2);
-    let walk = plan(&world, |write| write.would_circle(some, on).map(drop));
+    let walk = plan(&world, |write| write.would_cycle(some, on).map(drop));
     assert_searches(&walk, "SEARCH d USING PRIMARY KEY (task=?)");
     let walk = plan(&world, |write| write.is_above(some, on).map(drop));
     assert_searches(&walk, "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id=?)");
@@ -259,7 +259,7 @@ fn everything_that_is_written() {
     let gate = world.gate(|_| ());
     let put = plan(&world, move |write| {
         let mut child = child.clone();
-        child.status = Status::Closed;
+        child.status = TaskStatus::Closed;
         child.labels.insert("x".into());
         child.blocked_by.insert(epic.id);
         write.put_task(&child, 2)?;
@@ -294,14 +294,15 @@ fn postgres_has_an_index_for_every_list() {
         write.gates(space, &GateFilter { task: after, ..gates })?;
         write.tasks(space, &tasks)?;
         write.tasks(space, &TaskFilter { ready_at: Some(at(1)), ..tasks.clone() })?;
-        write.tasks(space, &TaskFilter { awaiting: Some(vec![Kind::Input]), ..tasks.clone() })?;
-        write.tasks(space, &TaskFilter { statuses: vec![Status::Failed], ..tasks.clone() })?;
+        write
+            .tasks(space, &TaskFilter { awaiting: Some(vec![GateKind::Input]), ..tasks.clone() })?;
+        write.tasks(space, &TaskFilter { statuses: vec![TaskStatus::Failed], ..tasks.clone() })?;
         write.tasks(space, &TaskFilter { under: after, ..tasks })?;
         write.flows(space, &FlowFilter { limit: 9, ..Default::default() })?;
         write.flows(space, &FlowFilter { over: true, limit: 9, ..Default::default() })?;
         write.find(space, "g7k")?;
-        write.waiting(space, &[], None, 9)?;
-        write.gates_asking(space, "x", 9)?;
+        write.queued_gates(space, &[], None, 9)?;
+        write.open_gates_with_key(space, "x", 9)?;
         write.deliveries_between(space, at(0), at(1), 9)?;
         write.messages(space, Some("bot"), true, None, 9)?;
         write.deliveries_under_way(space, "bot", 9)?;

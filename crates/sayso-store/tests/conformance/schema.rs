@@ -2,8 +2,8 @@
 
 use crate::site::Site;
 use crate::world::{World, at, entry, event};
-use sayso_core::{Kind, Shape, SpaceId};
-use sayso_store::{Error, Place, Store, VERSION};
+use sayso_core::{AnswerShape, GateKind, SpaceId};
+use sayso_store::{Error, Store, StoreLocation, VERSION};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
@@ -32,7 +32,7 @@ fn opening_postgres_again_changes_nothing() {
 }
 
 /// Eight come at once to a place where nothing is; each must find its own write there.
-fn check_race(site: &Site, open: fn(Place) -> sayso_store::Result<Store>) {
+fn check_race(site: &Site, open: fn(StoreLocation) -> sayso_store::Result<Store>) {
     const RACERS: u32 = 8;
     let barrier = Barrier::new(RACERS as usize);
     thread::scope(|scope| {
@@ -56,7 +56,7 @@ fn many_make_one_sqlite_database() {
     for _ in 0..10 {
         let site = Site::sqlite();
         check_race(&site, Store::create);
-        let Place::Sqlite(path) = site.place() else { panic!() };
+        let StoreLocation::Sqlite(path) = site.place() else { panic!() };
         let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
         let names: BTreeSet<_> =
             files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
@@ -126,11 +126,11 @@ fn an_older_postgres_schema_is_brought_up_to_date() {
 /// A yes or no without a task had the same name whoever asked. Rows of that time lose it, and no others.
 fn check_leave_is_for_one(site: Site, before: &str) {
     let world = World::new(site);
-    let verdict = world.gate(|o| o.kind = Kind::Decision);
-    let text = world.gate(|o| (o.kind, o.card.shape) = (Kind::Decision, Shape::Text));
+    let verdict = world.gate(|o| o.kind = GateKind::Decision);
+    let text = world.gate(|o| (o.kind, o.card.shape) = (GateKind::Decision, AnswerShape::Text));
     world.site.tamper(before).unwrap();
     let store = Store::open(world.site.place()).unwrap();
-    let same = |id| store.read(move |read| read.waited(id)).unwrap().unwrap().same;
+    let same = |id| store.read(move |read| read.queued_gate(id)).unwrap().unwrap().same;
     assert_eq!(same(verdict.opened.id), None);
     assert_eq!(same(text.opened.id).as_deref(), Some("before"));
 }

@@ -2,9 +2,9 @@
 
 use crate::site::Site;
 use crate::world::{World, actor, at, entry, event};
-use sayso_core::gate::Command;
+use sayso_core::gate::GateCommand;
 use sayso_core::{Code, Role};
-use sayso_store::{Error, Place, Store, Topic};
+use sayso_store::{Error, Store, StoreLocation, WatchTopic};
 use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,10 +32,10 @@ fn a_server_that_is_away_is_unreachable() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let url = format!("postgres://ann:secret@127.0.0.1:{port}/x");
-    assert_unreachable(Store::open(Place::Postgres(url.clone())));
-    let error = Store::open(Place::Postgres(url)).err().unwrap();
+    assert_unreachable(Store::open(StoreLocation::Postgres(url.clone())));
+    let error = Store::open(StoreLocation::Postgres(url)).err().unwrap();
     assert!(!error.to_string().contains("secret"), "{error}");
-    assert_unreachable(Store::open(Place::Postgres("nonsense".into())));
+    assert_unreachable(Store::open(StoreLocation::Postgres("nonsense".into())));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
@@ -45,7 +45,9 @@ fn a_server_that_says_nothing_is_unreachable() {
     // It takes connections and never says a word.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    assert_unreachable(Store::open(Place::Postgres(format!("postgres://ann@127.0.0.1:{port}/x"))));
+    assert_unreachable(Store::open(StoreLocation::Postgres(format!(
+        "postgres://ann@127.0.0.1:{port}/x"
+    ))));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }
 
@@ -72,7 +74,7 @@ fn a_connection_lost_in_a_write_undoes_it() {
     let world = World::new(Site::postgres());
     let space = world.space;
     for store in [world.site.create(), world.site.create().with_group_commit().unwrap()] {
-        let Place::Postgres(url) = world.site.place() else { panic!() };
+        let StoreLocation::Postgres(url) = world.site.place() else { panic!() };
         let outcome = store.write(move |write| {
             write.append(entry(space, at(1)), &[event("x", 1)])?;
             let mut other = postgres::Client::connect(&url, postgres::NoTls).unwrap();
@@ -94,7 +96,7 @@ fn a_connection_lost_in_a_write_undoes_it() {
 fn a_waiter_outlives_its_listen() {
     let world = World::new(Site::postgres());
     let gate = world.gate(|_| ()).opened.id;
-    let mut watch = world.store.watch(&[Topic::Gate(gate)]).unwrap();
+    let mut watch = world.store.watch(&[WatchTopic::Gate(gate)]).unwrap();
     let version = || world.store.read(|read| read.gate_view(gate)).unwrap().unwrap().1;
     let mut wait_for = |wanted: u64| {
         let begun = Instant::now();
@@ -111,7 +113,7 @@ fn a_waiter_outlives_its_listen() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(Duration::from_millis(1_500));
-                world.on_gate(gate, Command::Remind, actor(Role::Operator, "timer"));
+                world.on_gate(gate, GateCommand::Remind, actor(Role::Operator, "timer"));
             });
             let (waited, looks) = wait_for(2 + round);
             assert!(waited < Duration::from_secs(4), "{waited:?}");
@@ -126,7 +128,7 @@ fn a_waiter_outlives_its_listen() {
 fn notices_about_others_do_not_put_off_the_next_look() {
     let world = World::new(Site::postgres());
     let gate = world.gate(|_| ()).opened.id;
-    let mut watch = world.store.watch(&[Topic::Gate(gate)]).unwrap();
+    let mut watch = world.store.watch(&[WatchTopic::Gate(gate)]).unwrap();
     let begun = Instant::now();
     thread::scope(|scope| {
         scope.spawn(|| {

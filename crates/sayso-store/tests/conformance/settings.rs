@@ -2,11 +2,11 @@
 
 use crate::world::{World, at};
 use sayso_core::Verdict;
-use sayso_store::{RequestRow, Setting, Tally};
+use sayso_store::{RequestCounts, RequestRow, StoredSetting};
 
-fn setting(kind: &str, name: &str, seq: u64, body: Option<&str>) -> Setting {
+fn setting(kind: &str, name: &str, seq: u64, body: Option<&str>) -> StoredSetting {
     let (kind, name, body) = (kind.into(), name.into(), body.map(str::to_owned));
-    Setting { kind, name, seq, set_by: "ann".into(), set_at: at(seq as i64), body }
+    StoredSetting { kind, name, seq, set_by: "ann".into(), set_at: at(seq as i64), body }
 }
 
 pub(crate) fn the_last_word_counts_and_what_is_gone_leaves_its_number(world: &World) {
@@ -68,7 +68,7 @@ pub(crate) fn requests_are_read_in_pages_and_counted(world: &World) {
     let one = world.store.read(|read| read.request("r3")).unwrap();
     assert_eq!(one.and_then(|row| row.verdict).as_deref(), Some("rejected"));
     let tally = |agent: &str, since: i64| {
-        let Tally { asked, approved, denied } =
+        let RequestCounts { asked, approved, denied } =
             world.store.read(|read| read.tally(space, agent, at(since))).unwrap();
         (asked, approved, denied)
     };

@@ -1,6 +1,6 @@
 //! Where a test's store is, and a second way in, past the store.
 
-use sayso_store::{Place, Store};
+use sayso_store::{Store, StoreLocation};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
@@ -10,7 +10,7 @@ const SERVER: &str = "SAYSO_TEST_PG";
 
 /// A place of a test's own, gone with it.
 pub(crate) struct Site {
-    place: Place,
+    place: StoreLocation,
     _guard: Guard,
 }
 
@@ -22,12 +22,12 @@ enum Guard {
 
 impl Site {
     pub(crate) fn memory() -> Self {
-        Self { place: Place::Memory, _guard: Guard::Nothing }
+        Self { place: StoreLocation::Memory, _guard: Guard::Nothing }
     }
 
     pub(crate) fn sqlite() -> Self {
         let folder = TempDir::new().unwrap();
-        let place = Place::Sqlite(folder.path().join("sayso.db"));
+        let place = StoreLocation::Sqlite(folder.path().join("sayso.db"));
         Self { place, _guard: Guard::Folder(folder) }
     }
 
@@ -40,11 +40,11 @@ impl Site {
         // Nobody is ever connected to this template, so that many can copy it at once.
         client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE template0")).unwrap();
         let (base, _) = server.rsplit_once('/').unwrap();
-        let place = Place::Postgres(format!("{base}/{name}"));
+        let place = StoreLocation::Postgres(format!("{base}/{name}"));
         Self { place, _guard: Guard::Database(name) }
     }
 
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> StoreLocation {
         self.place.clone()
     }
 
@@ -55,15 +55,17 @@ impl Site {
 
     /// Whether several stores can share this place.
     pub(crate) fn is_shared(&self) -> bool {
-        self.place != Place::Memory
+        self.place != StoreLocation::Memory
     }
 
     /// Does something past the store, on a connection of its own.
     pub(crate) fn tamper(&self, sql: &str) -> Result<(), String> {
         match &self.place {
-            Place::Memory => Err("there is no second way into memory".into()),
-            Place::Sqlite(_) => self.sqlite_file().execute_batch(sql).map_err(|e| e.to_string()),
-            Place::Postgres(_) => {
+            StoreLocation::Memory => Err("there is no second way into memory".into()),
+            StoreLocation::Sqlite(_) => {
+                self.sqlite_file().execute_batch(sql).map_err(|e| e.to_string())
+            }
+            StoreLocation::Postgres(_) => {
                 self.client().batch_execute(sql).map_err(|e| match e.as_db_error() {
                     Some(said) => said.message().to_owned(),
                     None => e.to_string(),
@@ -73,12 +75,14 @@ impl Site {
     }
 
     pub(crate) fn sqlite_file(&self) -> rusqlite::Connection {
-        let Place::Sqlite(path) = &self.place else { panic!("{} is no file", self.place) };
+        let StoreLocation::Sqlite(path) = &self.place else { panic!("{} is no file", self.place) };
         rusqlite::Connection::open(path).unwrap()
     }
 
     pub(crate) fn client(&self) -> postgres::Client {
-        let Place::Postgres(url) = &self.place else { panic!("{} is no server", self.place) };
+        let StoreLocation::Postgres(url) = &self.place else {
+            panic!("{} is no server", self.place)
+        };
         postgres::Client::connect(url, postgres::NoTls).unwrap()
     }
 }

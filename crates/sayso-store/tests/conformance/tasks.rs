@@ -1,9 +1,9 @@
 //! The views of tasks: what is ready, what waits, what is part of what.
 
 use crate::world::{World, at, ids};
-use sayso_core::flow::{self, Event, Flow, How, Started};
-use sayso_core::task::{Command, Edit, Status};
-use sayso_core::{FlowId, Kind, TaskId};
+use sayso_core::flow::{self, Flow, FlowEndKind, FlowLogEvent, FlowSpec};
+use sayso_core::task::{TaskCommand, TaskEdit, TaskStatus};
+use sayso_core::{FlowId, GateKind, TaskId};
 use sayso_store::{FlowFilter, TaskFilter};
 use std::collections::BTreeSet;
 
@@ -21,11 +21,11 @@ pub(crate) fn the_ready_come_by_priority_and_age(world: &World) {
         [2, 2, 0, 4].map(|priority| world.task(|t| t.priority = priority).id);
     let (early, late) = (late, early);
     assert_eq!(world.ready(), [urgent, early, late, some_day]);
-    world.edit(some_day, Edit { priority: Some(1), ..Default::default() });
+    world.edit(some_day, TaskEdit { priority: Some(1), ..Default::default() });
     assert_eq!(world.ready(), [urgent, some_day, early, late]);
-    world.on_task(urgent, Command::Start { run: None });
+    world.on_task(urgent, TaskCommand::Start { run: None });
     world.close(early);
-    world.on_task(late, Command::Fail { reason: "no".into() });
+    world.on_task(late, TaskCommand::Fail { reason: "no".into() });
     assert_eq!(world.ready(), [some_day]);
     world.reopen(early);
     assert_eq!(world.ready(), [some_day, early]);
@@ -40,20 +40,20 @@ pub(crate) fn a_blocker_counts_until_it_is_closed(world: &World) {
     let [first, second] = [world.task(|_| ()).id, world.task(|_| ()).id];
     let blocked = world.task(|t| t.blocked_by = BTreeSet::from([first])).id;
     assert_eq!((counts(world, blocked), world.ready()), ((1, 0), vec![first, second]));
-    world.on_task(blocked, Command::AddDependency { on: second });
+    world.on_task(blocked, TaskCommand::AddDependency { on: second });
     assert_eq!(counts(world, blocked).0, 2);
     let list = ids(&world.tasks(TaskFilter { blocked: true, ..filter() }));
     assert_eq!(list, [blocked]);
     world.close(first);
     assert_eq!(counts(world, blocked).0, 1);
-    world.on_task(second, Command::Delete { reason: "no".into(), open_children: 0 });
+    world.on_task(second, TaskCommand::Delete { reason: "no".into(), open_children: 0 });
     assert_eq!((counts(world, blocked).0, world.ready()), (0, vec![blocked]));
     world.reopen(first);
     assert_eq!((counts(world, blocked).0, world.ready()), (1, vec![first]));
     // Failing is not the end of a task, and so not of the wait for it.
-    world.on_task(first, Command::Fail { reason: "no".into() });
+    world.on_task(first, TaskCommand::Fail { reason: "no".into() });
     assert_eq!(counts(world, blocked).0, 1);
-    world.on_task(blocked, Command::RemoveDependency { on: first });
+    world.on_task(blocked, TaskCommand::RemoveDependency { on: first });
     assert_eq!((counts(world, blocked).0, world.ready()), (0, vec![blocked]));
     assert_eq!(ids(&world.tasks(TaskFilter { blocked: true, ..filter() })), []);
 }
@@ -77,7 +77,7 @@ pub(crate) fn a_child_counts_where_it_is_moved_to(world: &World) {
     let [child, done] = [0, 1].map(|_| world.task(|t| t.parent = Some(from)).id);
     world.close(done);
     let move_to =
-        |child, parent| world.edit(child, Edit { parent: Some(parent), ..Default::default() });
+        |child, parent| world.edit(child, TaskEdit { parent: Some(parent), ..Default::default() });
     move_to(child, Some(to));
     move_to(done, Some(to));
     assert_eq!((counts(world, from).1, counts(world, to).1), (0, 1));
@@ -105,8 +105,8 @@ pub(crate) fn neighbours_may_come_in_any_order(world: &World) {
 
 pub(crate) fn a_deferred_task_is_ready_at_its_time(world: &World) {
     let [until, for_ever] = [world.task(|_| ()).id, world.task(|_| ()).id];
-    world.on_task(until, Command::Defer { until: Some(at(500)) });
-    world.on_task(for_ever, Command::Defer { until: None });
+    world.on_task(until, TaskCommand::Defer { until: Some(at(500)) });
+    world.on_task(for_ever, TaskCommand::Defer { until: None });
     let ready = |now| ids(&world.tasks(TaskFilter { ready_at: Some(now), ..filter() }));
     assert_eq!(ready(at(499)), []);
     assert_eq!(ready(at(500)), [until]);
@@ -117,15 +117,15 @@ pub(crate) fn a_deferred_task_is_ready_at_its_time(world: &World) {
 
 pub(crate) fn a_task_that_waits_for_a_person_is_not_ready(world: &World) {
     let task = world.task(|_| ()).id;
-    let gates = [world.ask(task, Kind::Input), world.ask(task, Kind::Escalation)];
+    let gates = [world.ask(task, GateKind::Input), world.ask(task, GateKind::Escalation)];
     assert_eq!(world.ready(), []);
     world.settle(&gates[0]);
     assert_eq!(world.ready(), []);
     world.settle(&gates[1]);
     assert_eq!(world.ready(), [task]);
-    let last = world.ask(task, Kind::Approval);
+    let last = world.ask(task, GateKind::Approval);
     world.settle(&last);
-    assert_eq!((world.row(task).task.status, world.ready()), (Status::Closed, vec![]));
+    assert_eq!((world.row(task).task.status, world.ready()), (TaskStatus::Closed, vec![]));
 }
 
 pub(crate) fn filters_by_what_tasks_are(world: &World) {
@@ -135,16 +135,16 @@ pub(crate) fn filters_by_what_tasks_are(world: &World) {
     let urgent = world.task(|t| (t.priority, t.labels) = (0, [String::from("ui")].into())).id;
     let [closed, failed, deleted] = [0, 1, 2].map(|_| world.task(|_| ()).id);
     world.close(closed);
-    world.on_task(failed, Command::Fail { reason: "no".into() });
-    world.on_task(deleted, Command::Delete { reason: "no".into(), open_children: 0 });
+    world.on_task(failed, TaskCommand::Fail { reason: "no".into() });
+    world.on_task(deleted, TaskCommand::Delete { reason: "no".into(), open_children: 0 });
     let list = |filter: TaskFilter| ids(&world.tasks(filter));
     assert_eq!(list(filter()), [urgent, bug, failed]);
     assert_eq!(list(TaskFilter { all: true, ..filter() }), [urgent, bug, closed, failed]);
-    let with = |statuses: &[Status]| list(TaskFilter { statuses: statuses.into(), ..filter() });
-    assert_eq!(with(&[Status::Closed]), [closed]);
-    assert_eq!(with(&[Status::Deleted]), [deleted]);
+    let with = |statuses: &[TaskStatus]| list(TaskFilter { statuses: statuses.into(), ..filter() });
+    assert_eq!(with(&[TaskStatus::Closed]), [closed]);
+    assert_eq!(with(&[TaskStatus::Deleted]), [deleted]);
     assert_eq!(
-        with(&[Status::Failed, Status::Open, Status::Closed]),
+        with(&[TaskStatus::Failed, TaskStatus::Open, TaskStatus::Closed]),
         [urgent, bug, closed, failed]
     );
     let labelled = |label: &str| list(TaskFilter { label: Some(label.into()), ..filter() });
@@ -153,7 +153,7 @@ pub(crate) fn filters_by_what_tasks_are(world: &World) {
     assert_eq!(labelled("u%"), []);
     assert_eq!(list(TaskFilter { sort: Some("bug".into()), ..filter() }), [bug]);
     assert_eq!(list(TaskFilter { priority: Some(0), ..filter() }), [urgent]);
-    let unlabel = Edit { remove_labels: [String::from("ui")].into(), ..Default::default() };
+    let unlabel = TaskEdit { remove_labels: [String::from("ui")].into(), ..Default::default() };
     world.edit(bug, unlabel);
     assert_eq!(labelled("ui"), [urgent]);
     let both = TaskFilter {
@@ -168,23 +168,24 @@ pub(crate) fn filters_by_what_tasks_are(world: &World) {
         .read(|read| read.task_names(world.space, &[closed, TaskId::mint(at(0), 1), bug]))
         .unwrap();
     let states: Vec<_> = names.iter().map(|(id, _, status)| (*id, *status)).collect();
-    assert_eq!(states, [(closed, Status::Closed), (bug, Status::Open)]);
+    assert_eq!(states, [(closed, TaskStatus::Closed), (bug, TaskStatus::Open)]);
 }
 
 pub(crate) fn filters_by_what_they_wait_for(world: &World) {
     let [input, review, both, none] = [0, 1, 2, 3].map(|_| world.task(|_| ()).id);
-    let answered = world.ask(input, Kind::Input);
-    world.ask(review, Kind::Review);
-    world.ask(both, Kind::Input);
-    world.ask(both, Kind::Review);
-    let waiting =
-        |kinds: &[Kind]| ids(&world.tasks(TaskFilter { awaiting: Some(kinds.into()), ..filter() }));
+    let answered = world.ask(input, GateKind::Input);
+    world.ask(review, GateKind::Review);
+    world.ask(both, GateKind::Input);
+    world.ask(both, GateKind::Review);
+    let waiting = |kinds: &[GateKind]| {
+        ids(&world.tasks(TaskFilter { awaiting: Some(kinds.into()), ..filter() }))
+    };
     assert_eq!(waiting(&[]), [input, review, both]);
-    assert_eq!(waiting(&[Kind::Input]), [input, both]);
-    assert_eq!(waiting(&[Kind::Review, Kind::Tool]), [review, both]);
-    assert_eq!(waiting(&[Kind::Tool]), []);
+    assert_eq!(waiting(&[GateKind::Input]), [input, both]);
+    assert_eq!(waiting(&[GateKind::Review, GateKind::Tool]), [review, both]);
+    assert_eq!(waiting(&[GateKind::Tool]), []);
     world.settle(&answered);
-    assert_eq!(waiting(&[Kind::Input]), [both]);
+    assert_eq!(waiting(&[GateKind::Input]), [both]);
     assert_eq!(world.ready(), [input, none]);
 }
 
@@ -226,7 +227,7 @@ pub(crate) fn pages_have_no_gaps_and_no_doubles(world: &World) {
         filter(),
         TaskFilter { ready_at: now, ..filter() },
         TaskFilter { all: true, ..filter() },
-        TaskFilter { statuses: vec![Status::Open], ..filter() },
+        TaskFilter { statuses: vec![TaskStatus::Open], ..filter() },
         TaskFilter { label: Some("l".into()), ..filter() },
     ] {
         let whole = ids(&world.tasks(list.clone()));
@@ -252,13 +253,13 @@ pub(crate) fn pages_have_no_gaps_and_no_doubles(world: &World) {
 
 pub(crate) fn circles_are_seen(world: &World) {
     let [a, b, c, alone] = [0, 1, 2, 3].map(|_| world.task(|_| ()).id);
-    world.on_task(a, Command::AddDependency { on: b });
-    world.on_task(b, Command::AddDependency { on: c });
-    let circle = |task, on| world.store.read(|read| read.would_circle(task, on)).unwrap();
+    world.on_task(a, TaskCommand::AddDependency { on: b });
+    world.on_task(b, TaskCommand::AddDependency { on: c });
+    let circle = |task, on| world.store.read(|read| read.would_cycle(task, on)).unwrap();
     assert_eq!([circle(c, a), circle(c, b), circle(b, a), circle(a, a)], [true; 4]);
     assert_eq!([circle(a, c), circle(alone, a), circle(a, alone)], [false; 3]);
     let under = |child, parent| {
-        world.edit(child, Edit { parent: Some(Some(parent)), ..Default::default() });
+        world.edit(child, TaskEdit { parent: Some(Some(parent)), ..Default::default() });
     };
     under(b, a);
     under(c, b);
@@ -275,7 +276,7 @@ pub(crate) fn circles_are_seen(world: &World) {
 /// A flow that works on a task, as it begins.
 pub(crate) fn led(world: &World, task: Option<TaskId>) -> Flow {
     let (at, id) = (world.tick(), FlowId::mint(world.tick(), world.chance()));
-    let started = Started {
+    let started = FlowSpec {
         id,
         space: world.space,
         handle: id.handle(4),
@@ -290,7 +291,7 @@ pub(crate) fn led(world: &World, task: Option<TaskId>) -> Flow {
         launcher_role: None,
         place: None,
     };
-    let flow = flow::apply(None, &Event::Started(Box::new(started)), at).unwrap();
+    let flow = flow::apply(None, &FlowLogEvent::Started(Box::new(started)), at).unwrap();
     put(world, &flow, 1);
     flow
 }
@@ -301,7 +302,8 @@ fn put(world: &World, flow: &Flow, version: u64) {
 }
 
 fn end(world: &World, flow: &Flow) {
-    let ended = Event::Ended { how: How::Cancelled, note: String::new(), state: None };
+    let ended =
+        FlowLogEvent::Ended { how: FlowEndKind::Cancelled, note: String::new(), state: None };
     put(world, &flow::apply(Some(flow.clone()), &ended, world.tick()).unwrap(), 2);
 }
 

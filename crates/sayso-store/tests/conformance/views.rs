@@ -1,15 +1,15 @@
 //! What is kept beside gates and tasks: messages, credentials, deliveries, notices, runs.
 
 use crate::world::{World, actor, at};
-use sayso_core::message::Message;
-use sayso_core::run::{self, Run, Started};
+use sayso_core::message::AgentMessage;
+use sayso_core::run::{self, Run, RunSpec};
 use sayso_core::{GateId, MessageId, Role, RunId, TaskId, TokenId};
-use sayso_store::{Delivery, Error, Notice, Token};
+use sayso_store::{DeliveryRow, Error, OutboxNotice, TokenRow};
 
 pub(crate) fn messages_are_kept_until_they_are_read(world: &World) {
     let message = |n: u128, to: &str| {
         let id = MessageId::mint(at(0), n << 60);
-        Message {
+        AgentMessage {
             id,
             space: world.space,
             handle: id.handle(4),
@@ -31,13 +31,13 @@ pub(crate) fn messages_are_kept_until_they_are_read(world: &World) {
     };
     assert_eq!(list(None, false, 9), (vec![at(1), at(2), at(3), at(4)], false));
     assert_eq!(list(Some("bot"), true, 2), (vec![at(1), at(3)], true));
-    let behind = |last: &Message| {
+    let behind = |last: &AgentMessage| {
         let page = world.store.read(|read| read.messages(world.space, None, false, Some(last), 2));
         page.unwrap().items.iter().map(|m| m.sent_at).collect::<Vec<_>>()
     };
     assert_eq!(behind(&all[0]), [at(2), at(3)]);
     assert_eq!(behind(&all[3]), []);
-    let read = Message { read_at: Some(at(9)), ..all[0].clone() };
+    let read = AgentMessage { read_at: Some(at(9)), ..all[0].clone() };
     let written = read.clone();
     world.write(move |write| write.put_message(&written));
     assert_eq!(list(Some("bot"), true, 9), (vec![at(3), at(4)], false));
@@ -55,7 +55,7 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
     let runs = [RunId::mint(at(0), 1), RunId::mint(at(0), 2)];
     let token = |n: u128, run: Option<RunId>| {
         let id = TokenId::mint(at(n as i64), n << 60);
-        Token {
+        TokenRow {
             id,
             space: world.space,
             handle: id.handle(4),
@@ -84,11 +84,11 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
     assert_eq!(by_hash("hash"), None);
     // With the place where its holder typed a passphrase, and no other's.
     let at_place = |hash: &str| {
-        let found = world.store.look(|read| read.credential(hash, "at/")).unwrap();
+        let found = world.store.query(|read| read.credential(hash, "at/")).unwrap();
         found.map(|found| (found.token, found.unlocked_until))
     };
     let (first, space) = (all[0].clone(), world.space);
-    let place = |token: &Token| format!("at/{}", token.id);
+    let place = |token: &TokenRow| format!("at/{}", token.id);
     assert_eq!(at_place("hash1"), Some((first.clone(), None)));
     assert_eq!(at_place("hash"), None);
     let unlocks = [
@@ -117,7 +117,7 @@ pub(crate) fn tokens_are_found_by_hash_and_revoked(world: &World) {
     });
     let revoked: Vec<_> = all.iter().map(|t| by_hash(&t.hash).unwrap().revoked_at).collect();
     assert_eq!(revoked, [Some(at(7)), Some(at(9)), Some(at(9)), None]);
-    let twin = Token { id: TokenId::mint(at(0), 77), handle: "k9999".into(), ..all[3].clone() };
+    let twin = TokenRow { id: TokenId::mint(at(0), 77), handle: "k9999".into(), ..all[3].clone() };
     let outcome = world.store.write(move |write| write.add_token(&twin));
     assert!(matches!(outcome, Err(Error::Conflict)), "{outcome:?}");
 }
@@ -151,7 +151,7 @@ pub(crate) fn deliveries_stay_under_way_until_acknowledged(world: &World) {
     let gates = [3, 1, 2].map(|n| GateId::mint(at(0), n));
     let put = move |n: usize, asker: &'static str, state: &'static str, when| {
         world.write(move |write| {
-            let delivery = Delivery { gate: gates[n], asker, state };
+            let delivery = DeliveryRow { gate: gates[n], asker, state };
             write.put_delivery(space, &delivery, at(when))
         });
     };
@@ -172,9 +172,9 @@ pub(crate) fn deliveries_stay_under_way_until_acknowledged(world: &World) {
     assert_eq!(under_way("eve", usize::MAX), [gates[2]]);
 }
 
-pub(crate) fn notice(world: &World, id: &str) -> Notice {
+pub(crate) fn notice(world: &World, id: &str) -> OutboxNotice {
     let (channel, body) = ("web".into(), format!("{{\"about\":\"{id}\"}}"));
-    Notice { id: id.into(), space: world.space, channel, body, attempts: 0 }
+    OutboxNotice { id: id.into(), space: world.space, channel, body, attempts: 0 }
 }
 
 pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
@@ -184,7 +184,7 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     };
     let space = world.space;
     let claim_of = move |channel: &'static str, now, limit| {
-        move |write: &mut sayso_store::Write<'_>| {
+        move |write: &mut sayso_store::WriteTransaction<'_>| {
             write.claim_notices(space, &[channel], at(now), at(now + 30), limit)
         }
     };
@@ -222,7 +222,7 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
     assert_eq!(claim(1_000, 9), told(&[("late", 2)]));
     world.write(|write| write.settle_notice("late", at(1_001)));
     let whole = notice(world, "whole");
-    let again = Notice { attempts: 1, ..whole.clone() };
+    let again = OutboxNotice { attempts: 1, ..whole.clone() };
     world.write(move |write| write.add_notice(&whole, at(2_000)));
     assert_eq!(world.write(claim_of("web", 2_000, 1)).pop(), Some(again));
 }
@@ -230,12 +230,13 @@ pub(crate) fn notices_come_back_until_they_are_settled(world: &World) {
 pub(crate) fn one_notice_is_taken_once_and_for_one_channel(world: &World) {
     let space = world.space;
     for id in ["a", "b"] {
-        let notice = Notice { channel: "deed@".into(), ..notice(world, id) };
+        let notice = OutboxNotice { channel: "deed@".into(), ..notice(world, id) };
         world.write(move |write| write.add_notice(&notice, at(10)));
     }
     let under_way = |channels: &'static str| {
         let all = world.write(move |write| write.notices_under_way(space, channels, 9));
-        let what = |u: sayso_store::UnderWay| (u.notice.id, u.notice.channel, u.notice.attempts);
+        let what =
+            |u: sayso_store::PendingNotice| (u.notice.id, u.notice.channel, u.notice.attempts);
         all.into_iter().map(what).collect::<Vec<_>>()
     };
     let claim = |id: &'static str, now| {
@@ -270,7 +271,7 @@ pub(crate) fn what_was_told_is_found_by_its_beginning(world: &World) {
         ("01A/z", "deed@"),
     ];
     for (due, (id, channel)) in channels.into_iter().enumerate() {
-        let notice = Notice { channel: channel.into(), ..notice(world, id) };
+        let notice = OutboxNotice { channel: channel.into(), ..notice(world, id) };
         world.write(move |write| write.add_notice(&notice, at(10 + due as i64)));
     }
     let under = || world.write(|write| write.notices_under("01A", 9));
@@ -343,7 +344,7 @@ pub(crate) fn what_was_told_long_ago_is_swept(world: &World) {
 }
 
 pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
-    let started = Started {
+    let started = RunSpec {
         id: RunId::mint(at(0), 5),
         space: world.space,
         task: TaskId::mint(at(0), 6),
@@ -351,7 +352,7 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
         launcher: "ann".into(),
         fence: 1,
         lease_until: at(60),
-        holder: run::Holder { host: "here".into(), ..run::Holder::default() },
+        holder: run::LeaseHolder { host: "here".into(), ..run::LeaseHolder::default() },
         session: None,
     };
     let (id, task) = (started.id, started.task);
@@ -359,14 +360,14 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
     let mut state: Option<Run> = None;
     let mut version = 0;
     for command in [
-        run::Command::Start(Box::new(started)),
-        run::Command::Name { session: "s'1".into() },
-        run::Command::Renew { fence: 1, until: at(120) },
-        run::Command::End {
+        run::RunCommand::Start(Box::new(started)),
+        run::RunCommand::Name { session: "s'1".into() },
+        run::RunCommand::Renew { fence: 1, until: at(120) },
+        run::RunCommand::End {
             fence: 1,
-            how: run::How::Completed,
+            how: run::RunEndKind::Completed,
             note: "done".into(),
-            spent: run::Spent { cost_micros: 7, ..run::Spent::default() },
+            spent: run::RunUsage { cost_micros: 7, ..run::RunUsage::default() },
         },
     ] {
         for event in run::decide(state.as_ref(), &command, &worker, at(10)).unwrap() {
@@ -380,7 +381,7 @@ pub(crate) fn runs_are_what_they_were_told_last(world: &World) {
         let of_task = world.store.read(|read| read.runs_of(task, 9)).unwrap();
         assert_eq!(of_task, state.clone().into_iter().collect::<Vec<_>>());
         let live = world.store.read(|read| read.live_runs(world.space, 9)).unwrap();
-        assert_eq!(live.len(), usize::from(of_task[0].state == run::State::Running));
+        assert_eq!(live.len(), usize::from(of_task[0].state == run::RunState::Running));
     }
     assert_eq!(version, 4);
     assert_eq!(world.store.read(|read| read.run(RunId::mint(at(0), 9))).unwrap(), None);

@@ -1,9 +1,9 @@
 //! A wake-up only shortens the wait, but it does shorten it.
 
 use crate::world::{World, actor};
-use sayso_core::gate::Command;
+use sayso_core::gate::GateCommand;
 use sayso_core::{GateId, Role};
-use sayso_store::{Store, Topic, Watch};
+use sayso_store::{CommitWatch, Store, WatchTopic};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ fn version(store: &Store, gate: GateId) -> u64 {
 }
 
 /// Looks, waits and looks until the gate has come so far, and says so each time.
-fn follow(store: &Store, mut watch: Watch, gate: GateId, until: u64, seen: &Sender<u64>) {
+fn follow(store: &Store, mut watch: CommitWatch, gate: GateId, until: u64, seen: &Sender<u64>) {
     let mut last = version(store, gate);
     while last < until {
         watch.wait(Duration::from_secs(10));
@@ -40,7 +40,7 @@ fn change(world: &World, gate: GateId, times: u32, seen: &Receiver<u64>) -> Dura
     for n in 1..=u64::from(times) {
         thread::sleep(SETTLE);
         let begun = Instant::now();
-        world.on_gate(gate, Command::Remind, actor(Role::Operator, "timer"));
+        world.on_gate(gate, GateCommand::Remind, actor(Role::Operator, "timer"));
         assert_eq!(seen.recv_timeout(LOOK_AGAIN * 5), Ok(first + n));
         waited += begun.elapsed();
     }
@@ -56,7 +56,7 @@ fn assert_woken(waited: Duration) {
 fn check_wakes(world: &World, waiting: &Store) {
     let gate = world.gate(|_| ()).opened.id;
     let until = 1 + u64::from(WAKES);
-    for topic in [Topic::Gate(gate), Topic::Space(world.space)] {
+    for topic in [WatchTopic::Gate(gate), WatchTopic::Space(world.space)] {
         let (sender, seen) = mpsc::channel();
         let until = version(waiting, gate) - 1 + until;
         thread::scope(|scope| {
@@ -82,7 +82,7 @@ pub(crate) fn a_waiter_is_woken_by_the_group(world: &World) {
 
 pub(crate) fn one_who_leaves_does_not_deafen_the_others(world: &World) {
     let gate = world.gate(|_| ()).opened.id;
-    let topics = [Topic::Gate(gate), Topic::Space(world.space)];
+    let topics = [WatchTopic::Gate(gate), WatchTopic::Space(world.space)];
     let watch = world.store.watch(&topics).unwrap();
     let (sender, seen) = mpsc::channel();
     thread::scope(|scope| {
@@ -103,19 +103,19 @@ pub(crate) fn those_who_are_near_hear_of_each_commit(world: &World) {
         let (sender, heard) = mpsc::channel();
         // Hears twice, and then wants to hear no more.
         let left = std::cell::Cell::new(2);
-        world.store.hear(move |topics| {
+        world.store.subscribe(move |topics| {
             left.set(left.get() - 1);
             sender.send(topics.to_vec()).unwrap();
             left.get() > 0
         });
         let gate = world.gate(|_| ()).opened.id;
-        let topics = vec![Topic::Gate(gate), Topic::Space(world.space)];
+        let topics = vec![WatchTopic::Gate(gate), WatchTopic::Space(world.space)];
         assert_eq!(heard.recv_timeout(LOOK_AGAIN), Ok(topics.clone()));
         // What is refused is not heard of.
         let refused = world.store.write(|_| Err::<(), _>(sayso_store::Error::Conflict));
         assert!(refused.is_err());
         for _ in 0..2 {
-            world.on_gate(gate, Command::Remind, actor(Role::Operator, "timer"));
+            world.on_gate(gate, GateCommand::Remind, actor(Role::Operator, "timer"));
         }
         assert_eq!(heard.recv_timeout(LOOK_AGAIN), Ok(topics));
         assert_eq!(heard.recv_timeout(LOOK_AGAIN), Err(RecvTimeoutError::Disconnected));
@@ -124,7 +124,7 @@ pub(crate) fn those_who_are_near_hear_of_each_commit(world: &World) {
 
 pub(crate) fn nothing_said_means_a_slow_look(world: &World) {
     let gate = world.gate(|_| ()).opened.id;
-    let mut watch = world.store.watch(&[Topic::Gate(gate)]).unwrap();
+    let mut watch = world.store.watch(&[WatchTopic::Gate(gate)]).unwrap();
     let begun = Instant::now();
     watch.wait(Duration::from_millis(200));
     let waited = begun.elapsed();

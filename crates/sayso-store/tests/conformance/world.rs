@@ -1,13 +1,16 @@
 //! A store with a space in it, whose gates and tasks are what the core made of commands.
 
 use crate::site::Site;
-use sayso_core::audit::{Entry, Mark, Verifier};
-use sayso_core::gate::{self, Card, Gate, Opened};
-use sayso_core::task::{self, Created, Edit, Task};
+use sayso_core::audit::{ChainEntry, ChainVerifier, EventReference};
+use sayso_core::gate::{self, Card, Gate, GateSpec};
+use sayso_core::task::{self, Task, TaskEdit, TaskSpec};
 use sayso_core::{
-    Actor, Answer, Door, GateId, Kind, Level, Proof, Role, Shape, SpaceId, TaskId, Timestamp,
+    Actor, Answer, AnswerShape, AssuranceLevel, EntryPoint, GateId, GateKind, IdentityProof, Role,
+    SpaceId, TaskId, Timestamp,
 };
-use sayso_store::{GateFilter, Handles, Page, Result, Store, TaskFilter, TaskRow, Write};
+use sayso_store::{
+    GateFilter, HandleTable, ListPage, Result, Store, TaskFilter, TaskRow, WriteTransaction,
+};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -27,7 +30,7 @@ pub(crate) fn at(ticks: i64) -> Timestamp {
 }
 
 pub(crate) fn actor(role: Role, name: &str) -> Actor {
-    Actor::new(role, name, Proof::Tty, Level::S0, Door::Cli)
+    Actor::new(role, name, IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
 pub(crate) fn ann() -> Actor {
@@ -40,8 +43,8 @@ pub(crate) fn event(stream: &str, version: u64) -> (String, u64, String) {
 }
 
 /// An audit entry about nothing in particular.
-pub(crate) fn entry(space: SpaceId, at: Timestamp) -> Entry {
-    Entry::new(&ann(), space, at, "test.done", "x")
+pub(crate) fn entry(space: SpaceId, at: Timestamp) -> ChainEntry {
+    ChainEntry::new(&ann(), space, at, "test.done", "x")
 }
 
 impl World {
@@ -71,48 +74,48 @@ impl World {
 
     pub(crate) fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&mut Write<'_>) -> Result<T> + Send + 'static,
+        work: impl FnMut(&mut WriteTransaction<'_>) -> Result<T> + Send + 'static,
     ) -> T {
         self.store.write(work).unwrap()
     }
 
     /// Opens a gate; `shape` says what is particular to it.
-    pub(crate) fn gate(&self, shape: impl FnOnce(&mut Opened)) -> Gate {
+    pub(crate) fn gate(&self, shape: impl FnOnce(&mut GateSpec)) -> Gate {
         self.gate_at(self.tick(), shape)
     }
 
-    pub(crate) fn gate_at(&self, at: Timestamp, shape: impl FnOnce(&mut Opened)) -> Gate {
+    pub(crate) fn gate_at(&self, at: Timestamp, shape: impl FnOnce(&mut GateSpec)) -> Gate {
         let bot = actor(Role::Operator, "bot");
         let id = GateId::mint(at, self.chance());
         let card = Card {
             question: "Ship it?".into(),
             narrative: String::new(),
             facts: vec![],
-            shape: Shape::Verdict,
+            shape: AnswerShape::Verdict,
         };
-        let mut opened = Opened {
-            least_proof: Proof::None,
-            ..Opened::new(id, self.space, "", Kind::Approval, card, bot.lineage())
+        let mut opened = GateSpec {
+            least_proof: IdentityProof::None,
+            ..GateSpec::new(id, self.space, "", GateKind::Approval, card, bot.lineage())
         };
         shape(&mut opened);
         let (id, space) = (opened.id, self.space);
-        opened.handle =
-            self.write(move |write| write.free_handle(Handles::Gates, space, |len| id.handle(len)));
-        self.on_gate_at(at, id, gate::Command::Open(Box::new(opened)), bot)
+        opened.handle = self
+            .write(move |write| write.free_handle(HandleTable::Gates, space, |len| id.handle(len)));
+        self.on_gate_at(at, id, gate::GateCommand::Open(Box::new(opened)), bot)
     }
 
     pub(crate) fn answer(&self, gate: &Gate) -> Gate {
         let digest = gate.digest.to_string();
-        let command = gate::Command::Answer { answer: Answer::approved(), digest };
+        let command = gate::GateCommand::Answer { answer: Answer::approved(), digest };
         self.on_gate(gate.opened.id, command, ann())
     }
 
     /// Hands a command to a gate as the desk does: decide, apply, append, put.
-    pub(crate) fn on_gate(&self, id: GateId, command: gate::Command, by: Actor) -> Gate {
+    pub(crate) fn on_gate(&self, id: GateId, command: gate::GateCommand, by: Actor) -> Gate {
         self.on_gate_at(self.tick(), id, command, by)
     }
 
-    fn on_gate_at(&self, at: Timestamp, id: GateId, command: gate::Command, by: Actor) -> Gate {
+    fn on_gate_at(&self, at: Timestamp, id: GateId, command: gate::GateCommand, by: Actor) -> Gate {
         let space = self.space;
         self.write(move |write| {
             write.lock(space)?;
@@ -126,25 +129,26 @@ impl World {
                 gate = gate::apply(gate, event, at);
             }
             let gate = gate.unwrap();
-            write.append(Entry::new(&by, space, at, decided[0].name(), gate.handle()), &rows)?;
+            write
+                .append(ChainEntry::new(&by, space, at, decided[0].name(), gate.handle()), &rows)?;
             write.put_gate(&gate, version)?;
             Ok(gate)
         })
     }
 
     /// Makes a task; `shape` says what is particular to it.
-    pub(crate) fn task(&self, shape: impl FnOnce(&mut Created)) -> Task {
+    pub(crate) fn task(&self, shape: impl FnOnce(&mut TaskSpec)) -> Task {
         self.task_at(self.tick(), shape)
     }
 
-    pub(crate) fn task_at(&self, at: Timestamp, shape: impl FnOnce(&mut Created)) -> Task {
+    pub(crate) fn task_at(&self, at: Timestamp, shape: impl FnOnce(&mut TaskSpec)) -> Task {
         let created = self.created(at, shape);
-        self.on_task_at(at, created.id, task::Command::Create(Box::new(created)))
+        self.on_task_at(at, created.id, task::TaskCommand::Create(Box::new(created)))
     }
 
-    fn created(&self, at: Timestamp, shape: impl FnOnce(&mut Created)) -> Created {
+    fn created(&self, at: Timestamp, shape: impl FnOnce(&mut TaskSpec)) -> TaskSpec {
         let id = TaskId::mint(at, self.chance());
-        let mut created = Created {
+        let mut created = TaskSpec {
             id,
             space: self.space,
             handle: String::new(),
@@ -161,17 +165,17 @@ impl World {
         };
         shape(&mut created);
         let (id, space) = (created.id, self.space);
-        created.handle =
-            self.write(move |write| write.free_handle(Handles::Tasks, space, |len| id.handle(len)));
+        created.handle = self
+            .write(move |write| write.free_handle(HandleTable::Tasks, space, |len| id.handle(len)));
         created
     }
 
     /// Hands a command to a task as the desk does, by a person.
-    pub(crate) fn on_task(&self, id: TaskId, command: task::Command) -> Task {
+    pub(crate) fn on_task(&self, id: TaskId, command: task::TaskCommand) -> Task {
         self.on_task_at(self.tick(), id, command)
     }
 
-    fn on_task_at(&self, at: Timestamp, id: TaskId, command: task::Command) -> Task {
+    fn on_task_at(&self, at: Timestamp, id: TaskId, command: task::TaskCommand) -> Task {
         let space = self.space;
         self.write(move |write| {
             write.lock(space)?;
@@ -186,46 +190,50 @@ impl World {
                 task = task::apply(task, event, at);
             }
             let task = task.unwrap();
-            write.append(Entry::new(&ann(), space, at, decided[0].name(), &task.handle), &rows)?;
+            write.append(
+                ChainEntry::new(&ann(), space, at, decided[0].name(), &task.handle),
+                &rows,
+            )?;
             write.put_task(&task, version)?;
             Ok(task)
         })
     }
 
-    pub(crate) fn edit(&self, id: TaskId, edit: Edit) -> Task {
-        self.on_task(id, task::Command::Edit(Box::new(edit)))
+    pub(crate) fn edit(&self, id: TaskId, edit: TaskEdit) -> Task {
+        self.on_task(id, task::TaskCommand::Edit(Box::new(edit)))
     }
 
     pub(crate) fn close(&self, id: TaskId) -> Task {
-        self.on_task(id, task::Command::Close { reason: "done".into(), open_children: 0 })
+        self.on_task(id, task::TaskCommand::Close { reason: "done".into(), open_children: 0 })
     }
 
     pub(crate) fn reopen(&self, id: TaskId) -> Task {
-        self.on_task(id, task::Command::Reopen { reason: "again".into() })
+        self.on_task(id, task::TaskCommand::Reopen { reason: "again".into() })
     }
 
     /// Opens a gate on a task, which then waits for it.
-    pub(crate) fn ask(&self, id: TaskId, kind: Kind) -> Gate {
+    pub(crate) fn ask(&self, id: TaskId, kind: GateKind) -> Gate {
         let gate = self.gate(|opened| (opened.kind, opened.task) = (kind, Some(id)));
         let handle = gate.handle().to_owned();
-        self.on_task(id, task::Command::Ask { gate: gate.opened.id, handle, kind });
+        self.on_task(id, task::TaskCommand::Ask { gate: gate.opened.id, handle, kind });
         gate
     }
 
     /// Answers a gate on a task, which is then released.
     pub(crate) fn settle(&self, gate: &Gate) {
         let answered = self.answer(gate);
-        let Opened { id, kind, handle, task, .. } = answered.opened.clone();
+        let GateSpec { id, kind, handle, task, .. } = answered.opened.clone();
         let verdict = answered.answer().map(|(answer, _)| answer.verdict);
-        let command = task::Command::Settle { gate: id, handle, kind, ending: "answered", verdict };
+        let command =
+            task::TaskCommand::Settle { gate: id, handle, kind, ending: "answered", verdict };
         self.on_task(task.unwrap(), command);
     }
 
-    pub(crate) fn gates(&self, filter: GateFilter) -> Page<Gate> {
+    pub(crate) fn gates(&self, filter: GateFilter) -> ListPage<Gate> {
         self.store.read(|read| read.gates(self.space, &filter)).unwrap()
     }
 
-    pub(crate) fn tasks(&self, filter: TaskFilter) -> Page<TaskRow> {
+    pub(crate) fn tasks(&self, filter: TaskFilter) -> ListPage<TaskRow> {
         self.store.read(|read| read.tasks(self.space, &filter)).unwrap()
     }
 
@@ -252,7 +260,7 @@ impl World {
     pub(crate) fn verify(&self) {
         self.store
             .read(|read| {
-                let mut verifier = Verifier::new(self.space);
+                let mut verifier = ChainVerifier::new(self.space);
                 let mut marks = BTreeMap::new();
                 for sealed in read.audit_after(self.space, 0, usize::MAX)? {
                     for mark in verifier.next(&sealed).unwrap().events {
@@ -264,7 +272,7 @@ impl World {
                 let head = &spaces.iter().find(|s| s.id == self.space).unwrap().head;
                 verifier.finish(head).unwrap();
                 for row in read.events_after(self.space, "", 0, usize::MAX)? {
-                    let mark = Mark::of(&row.stream, row.version, &row.body);
+                    let mark = EventReference::of(&row.stream, row.version, &row.body);
                     let marked = marks.remove(&(row.stream.clone(), row.version));
                     assert_eq!(marked, Some((mark, row.audit)), "{} {}", row.stream, row.version);
                 }
@@ -276,12 +284,12 @@ impl World {
 }
 
 /// The ids on a page, in its order.
-pub(crate) fn ids(page: &Page<TaskRow>) -> Vec<TaskId> {
+pub(crate) fn ids(page: &ListPage<TaskRow>) -> Vec<TaskId> {
     page.items.iter().map(|row| row.task.id).collect()
 }
 
 /// The ids on a page, in its order.
-pub(crate) fn gate_ids(page: &Page<Gate>) -> Vec<GateId> {
+pub(crate) fn gate_ids(page: &ListPage<Gate>) -> Vec<GateId> {
     page.items.iter().map(|gate| gate.opened.id).collect()
 }
 

@@ -1,16 +1,16 @@
 //! Parses `ask`, the question of a phase, from YAML.
 
 use super::PARTS_MAX;
-use super::definition::{AnswerForm, Options, PhaseAsk, To, WrittenOption};
-use super::read::{Has, NAME_BYTES_MAX, Place, Reader};
-use super::template::Template;
-use sayso_core::{Choice, Risk, Shape};
+use super::definition::{AnswerForm, ChoiceOptions, PhaseAsk, QuestionRecipient, WrittenOption};
+use super::read::{DefinitionParser, ExpressionPosition, NAME_BYTES_MAX, PhaseParts};
+use super::template::TextTemplate;
+use sayso_core::{AnswerShape, ChoiceOption, Risk};
+use sayso_policy::diagnostic::nearest;
 use sayso_policy::milliseconds;
-use sayso_policy::mistake::nearest;
-use sayso_policy::yaml::{Fields, Node, Tree};
+use sayso_policy::yaml::{YamlFields, YamlNode, YamlValue};
 
-impl Reader<'_> {
-    pub(super) fn ask(&mut self, node: &Node, has: Has) -> Option<PhaseAsk> {
+impl DefinitionParser<'_> {
+    pub(super) fn ask(&mut self, node: &YamlNode, has: PhaseParts) -> Option<PhaseAsk> {
         const FORMS: [&str; 4] = ["approval", "choice", "text", "form"];
         const KEYS: &[&str] = &[
             "if", "approval", "choice", "text", "form", "schema", "context", "options", "other",
@@ -28,18 +28,20 @@ impl Reader<'_> {
         if text.is_some_and(|text| text.trim().is_empty()) {
             self.mistakes.add(of.line, "the question is empty", "write what is asked");
         }
-        let question = text.and_then(|text| self.template(of.line, form, text, Place::After, has));
+        let question = text
+            .and_then(|text| self.template(of.line, form, text, ExpressionPosition::After, has));
         let context = fields.get("context").and_then(|node| {
             let text = node.text("`context`", &mut self.mistakes)?;
-            self.template(node.line, "context", text, Place::After, has)
+            self.template(node.line, "context", text, ExpressionPosition::After, has)
         });
-        let when = fields.get("if").and_then(|n| self.formula(n, "if", Place::After, has));
+        let when =
+            fields.get("if").and_then(|n| self.formula(n, "if", ExpressionPosition::After, has));
         let answer = self.form(&fields, form, has);
         self.check_form_keys(&fields, form);
         let to = fields.get("to").map(|n| self.to(n)).unwrap_or_default();
         let risk = fields.get("risk").and_then(|n| self.risk(n));
         let deadline_ms = fields.get("deadline").and_then(|n| self.length(n));
-        let line_of = |key| fields.get(key).map_or(node.line, |node: &Node| node.line);
+        let line_of = |key| fields.get(key).map_or(node.line, |node: &YamlNode| node.line);
         Some(PhaseAsk {
             line: of.line,
             when,
@@ -54,7 +56,7 @@ impl Reader<'_> {
         })
     }
 
-    fn form(&mut self, fields: &Fields<'_>, form: &str, has: Has) -> Option<AnswerForm> {
+    fn form(&mut self, fields: &YamlFields<'_>, form: &str, has: PhaseParts) -> Option<AnswerForm> {
         match form {
             "approval" => Some(AnswerForm::Approval),
             "text" => Some(AnswerForm::Text),
@@ -75,13 +77,13 @@ impl Reader<'_> {
                     return None;
                 };
                 let schema = node.json();
-                self.check_shape(node.line, &Shape::Form { schema: schema.clone() });
+                self.check_shape(node.line, &AnswerShape::Form { schema: schema.clone() });
                 Some(AnswerForm::Form { schema })
             }
         }
     }
 
-    fn check_form_keys(&mut self, fields: &Fields<'_>, form: &str) {
+    fn check_form_keys(&mut self, fields: &YamlFields<'_>, form: &str) {
         let of =
             [("options", "choice"), ("other", "choice"), ("multi", "choice"), ("schema", "form")];
         for (key, needs) in of {
@@ -92,7 +94,7 @@ impl Reader<'_> {
         }
     }
 
-    fn check_shape(&mut self, line: u64, shape: &Shape) {
+    fn check_shape(&mut self, line: u64, shape: &AnswerShape) {
         if let Err(refusal) = shape.check() {
             let fix = refusal.hint.unwrap_or_else(|| {
                 "name each option once, with a short text; a schema is JSON Schema".into()
@@ -101,9 +103,11 @@ impl Reader<'_> {
         }
     }
 
-    fn options(&mut self, node: &Node, has: Has) -> Option<Options> {
-        if matches!(node.tree, Tree::Text(_)) {
-            return self.formula(node, "options", Place::After, has).map(Options::Computed);
+    fn options(&mut self, node: &YamlNode, has: PhaseParts) -> Option<ChoiceOptions> {
+        if matches!(node.tree, YamlValue::Text(_)) {
+            return self
+                .formula(node, "options", ExpressionPosition::After, has)
+                .map(ChoiceOptions::Computed);
         }
         let nodes = node.items("`options`", &mut self.mistakes);
         self.at_most(nodes.len(), node.line, "options");
@@ -113,7 +117,7 @@ impl Reader<'_> {
         let mut options = vec![];
         for item in nodes.iter().take(PARTS_MAX) {
             let (name, consequence, declines) = match &item.tree {
-                Tree::Map(_) => {
+                YamlValue::Map(_) => {
                     let known = ["name", "consequence", "declines"];
                     let fields = item.fields("an option", &known, &mut self.mistakes);
                     if fields.get("name").is_none() {
@@ -124,32 +128,32 @@ impl Reader<'_> {
                 }
                 _ => (Some(item), None, false),
             };
-            let mut text = |node: Option<&Node>| match node {
-                None => Some(Template { parts: vec![], key: "options", line: item.line }),
+            let mut text = |node: Option<&YamlNode>| match node {
+                None => Some(TextTemplate { parts: vec![], key: "options", line: item.line }),
                 Some(node) => {
                     let text = node.text("an option", &mut self.mistakes)?.to_owned();
-                    self.template(node.line, "options", &text, Place::After, has)
+                    self.template(node.line, "options", &text, ExpressionPosition::After, has)
                 }
             };
             if let (Some(name), Some(consequence)) = (text(name), text(consequence)) {
                 options.push(WrittenOption { name, consequence, declines });
             }
         }
-        let plain: Option<Vec<Choice>> = options
+        let plain: Option<Vec<ChoiceOption>> = options
             .iter()
             .map(|option| {
                 let declines = option.declines;
-                Some(Choice { declines, ..Choice::named(option.name.plain()?) })
+                Some(ChoiceOption { declines, ..ChoiceOption::named(option.name.plain()?) })
             })
             .collect();
         if let Some(options) = plain.filter(|plain| !plain.is_empty()) {
-            let shape = Shape::Choice { options, multi: false, other: false };
+            let shape = AnswerShape::Choice { options, multi: false, other: false };
             self.check_shape(node.line, &shape);
         }
-        Some(Options::Written(options))
+        Some(ChoiceOptions::Written(options))
     }
 
-    fn to(&mut self, node: &Node) -> Vec<To> {
+    fn to(&mut self, node: &YamlNode) -> Vec<QuestionRecipient> {
         let mut found = vec![];
         for (line, text) in node.texts("`to`", &mut self.mistakes) {
             let group = text.strip_prefix("group:").or_else(|| text.strip_prefix('@'));
@@ -163,14 +167,14 @@ impl Reader<'_> {
                 continue;
             }
             found.push(match group {
-                Some(group) => To::Group(group.to_owned()),
-                None => To::Person(text.clone()),
+                Some(group) => QuestionRecipient::Group(group.to_owned()),
+                None => QuestionRecipient::Person(text.clone()),
             });
         }
         found
     }
 
-    fn risk(&mut self, node: &Node) -> Option<Risk> {
+    fn risk(&mut self, node: &YamlNode) -> Option<Risk> {
         let text = node.text("`risk`", &mut self.mistakes)?;
         let found = Risk::ALL.into_iter().find(|risk| risk.as_str() == text);
         if found.is_none() {
@@ -184,7 +188,7 @@ impl Reader<'_> {
         found
     }
 
-    fn length(&mut self, node: &Node) -> Option<u64> {
+    fn length(&mut self, node: &YamlNode) -> Option<u64> {
         let text = node.text("`deadline`", &mut self.mistakes)?;
         let found = milliseconds(text);
         if found.is_none() {

@@ -1,13 +1,13 @@
 //! Checks across phases: duplicate names, unknown targets, unreachable phases and phases from which no end can be
 //! reached.
 
-use super::answers::Said;
-use super::definition::{AnswerForm, Branch, Phase, PhaseAsk, Target};
-use sayso_policy::mistake::{Mistakes, nearest};
+use super::answers::AnswerCase;
+use super::definition::{AnswerForm, BranchTarget, PhaseAsk, PhaseBranch, PhaseDefinition};
+use sayso_policy::diagnostic::{FileDiagnostics, nearest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Collects the mistakes. Reachability is only checked if all phases could be read.
-pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
+pub(super) fn check(phases: &[PhaseDefinition], is_whole: bool, mistakes: &mut FileDiagnostics) {
     check_names(phases, mistakes);
     for phase in phases {
         check_approved(phase, mistakes);
@@ -20,7 +20,7 @@ pub(super) fn check(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) {
     }
 }
 
-fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
+fn check_names(phases: &[PhaseDefinition], mistakes: &mut FileDiagnostics) {
     let mut first: BTreeMap<&str, u64> = BTreeMap::new();
     for phase in phases {
         let line = *first.entry(&phase.name).or_insert(phase.line);
@@ -33,7 +33,7 @@ fn check_names(phases: &[Phase], mistakes: &mut Mistakes) {
 
 /// Checks that `approved` is used only where the question takes yes or no: on other forms such a branch is never
 /// taken.
-fn check_approved(phase: &Phase, mistakes: &mut Mistakes) {
+fn check_approved(phase: &PhaseDefinition, mistakes: &mut FileDiagnostics) {
     let takes_verdict = |ask: &PhaseAsk| matches!(ask.form, AnswerForm::Approval);
     if phase.ask.as_ref().is_none_or(takes_verdict) {
         return;
@@ -48,14 +48,16 @@ fn check_approved(phase: &Phase, mistakes: &mut Mistakes) {
 }
 
 /// Checks that a rule for a no is used, and that no branch takes a no by accident.
-fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
-    if phase.on_reject.is_some() && phase.leads_a_no() {
+fn check_no(phase: &PhaseDefinition, mistakes: &mut FileDiagnostics) {
+    if phase.on_reject.is_some() && phase.handles_rejection() {
         let what = "`on_reject` is never used: `next` looks at the answer by itself";
         mistakes.add(phase.line, what, "drop one of them");
     }
     let last = phase.next.last().filter(|last| last.when.is_none());
-    let (Some(last), None, false) = (last, &phase.on_reject, phase.leads_a_no()) else { return };
-    if phase.ask.is_some() && phase.looks_at_a_no() {
+    let (Some(last), None, false) = (last, &phase.on_reject, phase.handles_rejection()) else {
+        return;
+    };
+    if phase.ask.is_some() && phase.checks_rejection() {
         let what =
             "`next` looks at the answer, and both a yes and a no can come to its last branch";
         let fix = "give that `if: approved`, or say where a no leads with `on_reject: PHASE`";
@@ -65,19 +67,19 @@ fn check_no(phase: &Phase, mistakes: &mut Mistakes) {
 
 /// Checks that one of the branches always holds, and that none looks at an answer where possibly no question was
 /// asked.
-fn check_branches(phase: &Phase, mistakes: &mut Mistakes) {
-    let holds = |said: Said| phase.next.iter().any(|branch| branch.surely_holds(said));
-    if !phase.next.is_empty() && !phase.can_be_said().all(holds) {
+fn check_branches(phase: &PhaseDefinition, mistakes: &mut FileDiagnostics) {
+    let holds = |said: AnswerCase| phase.next.iter().any(|branch| branch.surely_holds(said));
+    if !phase.next.is_empty() && !phase.possible_answers().all(holds) {
         let what = "`next` has conditions only, and it may be that none of them holds";
         mistakes.add(phase.next_line, what, "let the last branch stand without `if`");
     }
-    if phase.can_be_said().all(|said| said != Said::Nothing) || phase.ask.is_none() {
+    if phase.possible_answers().all(|said| said != AnswerCase::Nothing) || phase.ask.is_none() {
         return;
     }
-    let is_open = |branch: &&Branch| !branch.surely_holds(Said::Nothing);
+    let is_open = |branch: &&PhaseBranch| !branch.surely_holds(AnswerCase::Nothing);
     for branch in phase.next.iter().take_while(is_open) {
         let Some(when) = &branch.when else { continue };
-        let is_blind = !when.names("asked") && branch.tried(Said::Nothing).is_err();
+        let is_blind = !when.names("asked") && branch.tried(AnswerCase::Nothing).is_err();
         if when.names("human") && is_blind {
             let what = format!(
                 "`if`: `{}`: nobody may have been asked, and then there is no `human`",
@@ -91,7 +93,11 @@ fn check_branches(phase: &Phase, mistakes: &mut Mistakes) {
 }
 
 /// Returns true if all targets exist.
-fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> bool {
+fn check_targets(
+    phases: &[PhaseDefinition],
+    is_whole: bool,
+    mistakes: &mut FileDiagnostics,
+) -> bool {
     let names = || phases.iter().map(|phase| phase.name.as_str()).chain(["end"]);
     let mut are_known = true;
     for phase in phases {
@@ -99,7 +105,7 @@ fn check_targets(phases: &[Phase], is_whole: bool, mistakes: &mut Mistakes) -> b
         let no = phase.on_reject.iter().map(|to| (phase.reject_line, "on_reject", to));
         let silence = phase.on_silence.iter().map(|to| (phase.silence_line, "on_silence", to));
         for (line, key, to) in next.chain(no).chain(silence) {
-            let Target::Phase(name) = to else { continue };
+            let BranchTarget::Phase(name) = to else { continue };
             if names().any(|known| known == name) {
                 continue;
             }
@@ -123,15 +129,16 @@ fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     names.filter(|name| seen.insert(*name)).collect()
 }
 
-fn check_ways(phases: &[Phase], mistakes: &mut Mistakes) {
-    let leads = |phase: &Phase, to: &str| {
-        phase.targets().any(|target| matches!(target, Target::Phase(name) if name == to))
+fn check_ways(phases: &[PhaseDefinition], mistakes: &mut FileDiagnostics) {
+    let leads = |phase: &PhaseDefinition, to: &str| {
+        phase.targets().any(|target| matches!(target, BranchTarget::Phase(name) if name == to))
     };
     let mut reached = BTreeSet::from([phases[0].name.as_str()]);
     spread(&mut reached, phases, |phase, reached| {
         phases.iter().any(|from| reached.contains(from.name.as_str()) && leads(from, &phase.name))
     });
-    let ends = |phase: &&Phase| phase.targets().any(|target| *target == Target::End);
+    let ends =
+        |phase: &&PhaseDefinition| phase.targets().any(|target| *target == BranchTarget::End);
     let mut ending: BTreeSet<&str> =
         phases.iter().filter(ends).map(|phase| phase.name.as_str()).collect();
     spread(&mut ending, phases, |phase, ending| ending.iter().any(|to| leads(phase, to)));
@@ -150,8 +157,8 @@ fn check_ways(phases: &[Phase], mistakes: &mut Mistakes) {
 /// Adds phases to a set until no more belong to it (fixed point).
 fn spread<'a>(
     found: &mut BTreeSet<&'a str>,
-    phases: &'a [Phase],
-    belongs: impl Fn(&Phase, &BTreeSet<&'a str>) -> bool,
+    phases: &'a [PhaseDefinition],
+    belongs: impl Fn(&PhaseDefinition, &BTreeSet<&'a str>) -> bool,
 ) {
     loop {
         let more = phases.iter().find(|p| !found.contains(p.name.as_str()) && belongs(p, found));

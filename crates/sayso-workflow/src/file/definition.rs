@@ -1,39 +1,39 @@
-//! The definition of a workflow, as it was read. A value of [`Definition`] has no mistakes.
+//! The definition of a workflow, as it was read. A value of [`WorkflowDefinition`] has no mistakes.
 
-use super::template::Template;
+use super::template::TextTemplate;
 use sayso_core::{Digest, Risk};
-use sayso_policy::Formula;
+use sayso_policy::CelFormula;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// The definition of a workflow file.
 #[derive(Debug, Clone)]
-pub struct Definition {
+pub struct WorkflowDefinition {
     /// The name of the phase.
     pub name: String,
     /// The description of the workflow.
     pub about: String,
     /// The inputs with which a flow is started.
-    pub input: Vec<Input>,
+    pub input: Vec<WorkflowInput>,
     /// Patterns of task files that it goes through, one flow after the other on one branch, for
     /// [`Sequence`](super::Sequence). Empty if it is for one task.
     pub sequence: Vec<String>,
     /// The phases; a flow begins with the first.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseDefinition>,
     /// The text of the file.
     pub text: String,
     /// The prompts in files of their own, by the names that the workflow gives them.
     pub prompts: BTreeMap<String, String>,
 }
 
-impl Definition {
+impl WorkflowDefinition {
     /// Returns a phase by its name.
-    pub fn phase(&self, name: &str) -> Option<&Phase> {
+    pub fn phase(&self, name: &str) -> Option<&PhaseDefinition> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
     /// Returns the phase with which a flow begins.
-    pub fn first(&self) -> &Phase {
+    pub fn first(&self) -> &PhaseDefinition {
         // A workflow without phases is not read.
         &self.phases[0]
     }
@@ -49,7 +49,7 @@ impl Definition {
 
 /// An input of a workflow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Input {
+pub struct WorkflowInput {
     /// Its name in `input` and in the first `state`.
     pub name: String,
     /// The description of the input.
@@ -60,7 +60,7 @@ pub struct Input {
 
 /// One phase: a step, a question, or both.
 #[derive(Debug, Clone)]
-pub struct Phase {
+pub struct PhaseDefinition {
     /// The name of the phase.
     pub name: String,
     /// The line on which it begins.
@@ -74,7 +74,7 @@ pub struct Phase {
     /// The line of its `on_silence`.
     pub silence_line: u64,
     /// The work of its step.
-    pub work: Work,
+    pub work: PhaseWork,
     /// The agent that does it, where one is named.
     pub agent: Option<String>,
     /// The role of the agent.
@@ -82,33 +82,33 @@ pub struct Phase {
     /// The model that the agent uses.
     pub model: Option<String>,
     /// The checks that must hold before the work counts.
-    pub checks: Vec<Check>,
+    pub checks: Vec<PhaseCheck>,
     /// The number of retries of the step.
     pub retries: u32,
     /// The only paths that may be changed; none if any may.
     pub writes: Option<Vec<String>>,
     /// The list over whose items the step is repeated.
-    pub each: Option<Formula>,
+    pub each: Option<CelFormula>,
     /// The values that it puts into the state.
-    pub set: Vec<Setting>,
+    pub set: Vec<StateSetting>,
     /// The question to a person.
     pub ask: Option<PhaseAsk>,
     /// The branches to the next phase: the first that holds counts.
-    pub next: Vec<Branch>,
+    pub next: Vec<PhaseBranch>,
     /// The target after a no, if `next` does not look at it.
-    pub on_reject: Option<Target>,
+    pub on_reject: Option<BranchTarget>,
     /// The target after a question that ended without an answer.
-    pub on_silence: Option<Target>,
+    pub on_silence: Option<BranchTarget>,
 }
 
-impl Phase {
+impl PhaseDefinition {
     /// True if its branches look at a no by themselves.
-    pub fn looks_at_a_no(&self) -> bool {
-        self.next.iter().any(Branch::looks_at_a_no)
+    pub fn checks_rejection(&self) -> bool {
+        self.next.iter().any(PhaseBranch::checks_rejection)
     }
 
     /// Returns all targets that it may lead to.
-    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+    pub fn targets(&self) -> impl Iterator<Item = &BranchTarget> {
         let next = self.next.iter().map(|branch| &branch.to);
         next.chain(&self.on_reject).chain(&self.on_silence)
     }
@@ -116,27 +116,27 @@ impl Phase {
 
 /// A value that a phase puts into the state.
 #[derive(Debug, Clone)]
-pub struct Setting {
+pub struct StateSetting {
     /// Its name in the state.
     pub name: String,
     /// The expression of the value.
-    pub formula: Formula,
+    pub formula: CelFormula,
     /// The line on which it is written.
     pub line: u64,
 }
 
 /// The work of a phase.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum PhaseWork {
     /// An agent works on a prompt.
     Agent {
         /// The prompt for the agent.
-        prompt: Template,
+        prompt: TextTemplate,
     },
     /// A shell command runs.
     Run {
         /// The text of the command.
-        command: Template,
+        command: TextTemplate,
         /// True if a condition of the phase looks at the exit code. If not, any code but 0 is a failure.
         any_code: bool,
     },
@@ -146,13 +146,13 @@ pub enum Work {
 
 /// A check that must hold before work counts.
 #[derive(Debug, Clone)]
-pub enum Check {
+pub enum PhaseCheck {
     /// A file exists at this path.
-    File(Template),
+    File(TextTemplate),
     /// A command exits with 0.
-    Passes(Template),
+    Passes(TextTemplate),
     /// A command exits with another code than 0.
-    Fails(Template),
+    Fails(TextTemplate),
 }
 
 /// The question of a phase to a person.
@@ -161,19 +161,19 @@ pub struct PhaseAsk {
     /// The line on which it is written.
     pub line: u64,
     /// The condition; none means always.
-    pub when: Option<Formula>,
+    pub when: Option<CelFormula>,
     /// The line of the condition.
     pub when_line: u64,
     /// The line of the options.
     pub options_line: u64,
     /// The text of the question.
-    pub question: Template,
+    pub question: TextTemplate,
     /// Further context for the person.
-    pub context: Option<Template>,
+    pub context: Option<TextTemplate>,
     /// The form of the answer.
     pub form: AnswerForm,
     /// The people it is for; empty means anyone.
-    pub to: Vec<To>,
+    pub to: Vec<QuestionRecipient>,
     /// The risk of a wrong answer.
     pub risk: Option<Risk>,
     /// The time until its deadline.
@@ -188,7 +188,7 @@ pub enum AnswerForm {
     /// One of some options, or several.
     Choice {
         /// The options to choose from.
-        options: Options,
+        options: ChoiceOptions,
         /// True if several may be picked.
         multi: bool,
         /// True if free text is allowed, too.
@@ -205,64 +205,65 @@ pub enum AnswerForm {
 
 /// The options of a choice.
 #[derive(Debug, Clone)]
-pub enum Options {
+pub enum ChoiceOptions {
     /// Options that are written in the file.
     Written(Vec<WrittenOption>),
     /// Options that an expression computes: a list of texts, or of `{name, consequence, declines}`.
-    Computed(Formula),
+    Computed(CelFormula),
 }
 
 /// An option as it is written in a file.
 #[derive(Debug, Clone)]
 pub struct WrittenOption {
     /// The text that is picked.
-    pub name: Template,
+    pub name: TextTemplate,
     /// The consequence of picking it.
-    pub consequence: Template,
+    pub consequence: TextTemplate,
     /// True if picking it is a no.
     pub declines: bool,
 }
 
 /// A recipient of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum To {
+pub enum QuestionRecipient {
     /// A person by name.
     Person(String),
     /// Anyone of a group.
     Group(String),
 }
 
-impl To {
+impl QuestionRecipient {
     /// Returns the name of the person or group.
     pub fn name(&self) -> &str {
         match self {
-            To::Person(name) | To::Group(name) => name,
+            QuestionRecipient::Person(name) | QuestionRecipient::Group(name) => name,
         }
     }
 }
 
 /// A branch from a phase to a target.
 #[derive(Debug, Clone)]
-pub struct Branch {
+pub struct PhaseBranch {
     /// The condition; none means always.
-    pub when: Option<Formula>,
+    pub when: Option<CelFormula>,
     /// The target of the branch.
-    pub to: Target,
+    pub to: BranchTarget,
     /// The line on which it is written.
     pub line: u64,
 }
 
-impl Branch {
+impl PhaseBranch {
     /// True if it looks at a no by itself.
-    pub fn looks_at_a_no(&self) -> bool {
-        let looks = |when: &Formula| when.names("approved") || when.names_field("human", "verdict");
+    pub fn checks_rejection(&self) -> bool {
+        let looks =
+            |when: &CelFormula| when.names("approved") || when.names_field("human", "verdict");
         self.when.as_ref().is_some_and(looks)
     }
 }
 
 /// The target of a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum BranchTarget {
     /// Another phase by name.
     Phase(String),
     /// The flow is complete.

@@ -1,15 +1,15 @@
 //! Loads a workflow from a folder: its file, and the prompts beside it.
 
 use super::FILE_BYTES_MAX;
-use super::definition::Definition;
-use sayso_policy::Mistake;
+use super::definition::WorkflowDefinition;
+use sayso_policy::FileDiagnostic;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Component, Path};
 
 /// The reason for which a workflow could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum Unread {
+pub enum LoadError {
     /// The file could not be read at all.
     #[error("{file}: {why}")]
     File {
@@ -20,17 +20,17 @@ pub enum Unread {
     },
     /// The workflow has mistakes.
     #[error("{} mistakes in {}", .0.len(), .0.first().map_or("the workflow", |m| &m.file))]
-    Mistakes(Vec<Mistake>),
+    Mistakes(Vec<FileDiagnostic>),
 }
 
-impl Definition {
+impl WorkflowDefinition {
     /// Reads a workflow file, with the prompts it names. Prompts are looked up in the folder of the file and nowhere
     /// else.
-    pub fn load(path: &Path) -> Result<Definition, Unread> {
+    pub fn load(path: &Path) -> Result<WorkflowDefinition, LoadError> {
         let file = path.display().to_string();
-        let text = text_of(path).map_err(|why| Unread::File { file: file.clone(), why })?;
+        let text = text_of(path).map_err(|why| LoadError::File { file: file.clone(), why })?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Self::parse(&file, &text, &|name| prompt_in(folder, name)).map_err(Unread::Mistakes)
+        Self::parse(&file, &text, &|name| prompt_in(folder, name)).map_err(LoadError::Mistakes)
     }
 
     /// Reads a workflow that was stored together with its prompts.
@@ -38,7 +38,7 @@ impl Definition {
         file: &str,
         text: &str,
         prompts: &BTreeMap<String, String>,
-    ) -> Result<Definition, Vec<Mistake>> {
+    ) -> Result<WorkflowDefinition, Vec<FileDiagnostic>> {
         let kept = |name: &str| prompts.get(name).cloned().ok_or_else(|| "it was not kept".into());
         Self::parse(file, text, &kept)
     }

@@ -1,5 +1,5 @@
-//! Workflows in YAML, for people who do not write Rust: a file is parsed into a [`Definition`], and the executor
-//! evaluates it with functions of the definition and a [`Scope`]. Nothing here runs a command, asks a person or
+//! Workflows in YAML, for people who do not write Rust: a file is parsed into a [`WorkflowDefinition`], and the executor
+//! evaluates it with functions of the definition and a [`ExpressionScope`]. Nothing here runs a command, asks a person or
 //! waits.
 //!
 //! ```yaml
@@ -57,34 +57,34 @@ mod answers;
 mod ask;
 mod check;
 mod definition;
+mod evaluate;
 mod flow;
+mod human_answer;
 mod load;
 mod nested;
 mod output;
-mod person;
 mod plan;
 mod read;
 mod scope;
 mod sequence;
 mod shell;
 mod template;
-mod unread;
-mod walk;
+mod yaml_errors;
 
 pub use definition::{
-    AnswerForm, Branch, Check, Definition, Input, Options, Phase, PhaseAsk, Setting, Target, To,
-    Work,
+    AnswerForm, BranchTarget, ChoiceOptions, PhaseAsk, PhaseBranch, PhaseCheck, PhaseDefinition,
+    PhaseWork, QuestionRecipient, StateSetting, WorkflowDefinition, WorkflowInput,
 };
-pub use flow::{NewFileFlow, picture};
-pub use load::Unread;
+pub use evaluate::{ExpressionError, PhaseExit, PhaseQuestion, SetTiming};
+pub use flow::{NewFileFlow, flow_graph};
+pub use human_answer::HumanAnswer;
+pub use load::LoadError;
 pub use output::{agent_output, command_output, gathered};
-pub use person::Human;
-pub use plan::{Command, Crew, Job, begin, step_id};
-pub use sayso_policy::Mistake;
-pub use scope::{Heard, Scope};
-pub use sequence::{Sequence, SequenceError, SequenceFile};
-pub use template::Template;
-pub use walk::{Moment, Question, Way, Wrong};
+pub use plan::{CommandJob, StepExecutor, StepJob, begin, step_id};
+pub use sayso_policy::FileDiagnostic;
+pub use scope::{AnswerState, ExpressionScope};
+pub use sequence::{SequenceError, SequenceFile, TaskSequence};
+pub use template::TextTemplate;
 
 /// The maximum size of a file, and of a prompt in a file of its own.
 pub const FILE_BYTES_MAX: usize = 256 * 1024;

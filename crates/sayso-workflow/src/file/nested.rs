@@ -3,13 +3,13 @@
 
 /// A word of a simple command. Zero bytes stand for values.
 #[derive(Debug, Default)]
-pub(super) struct Word {
+pub(super) struct CommandLineWord {
     pub(super) text: String,
     /// The values of the line that are in it.
     pub(super) values: Vec<usize>,
 }
 
-impl Word {
+impl CommandLineWord {
     /// A value that stands alone is a script on purpose.
     fn is_value(&self) -> bool {
         self.text == "\0"
@@ -62,13 +62,13 @@ const TOGETHER_MAX: usize = 4;
 /// Returns the values that stand in a script within these words. Other programs pass a script on, with words and
 /// options of their own (`sudo -u ann sh -c`, `timeout 5 ssh`, `find -exec python3 -c`), so a program's name counts
 /// at each position. That may refuse a word that only has such a name, and runs no value.
-pub(super) fn scripts(words: &[Word]) -> Vec<usize> {
+pub(super) fn scripts(words: &[CommandLineWord]) -> Vec<usize> {
     let each = words.iter().enumerate();
     each.flat_map(|(at, word)| script_of(word.program(), &words[at + 1..])).collect()
 }
 
 /// Returns the values that stand in the script of a program, by the words after its name.
-fn script_of(program: &str, rest: &[Word]) -> Vec<usize> {
+fn script_of(program: &str, rest: &[CommandLineWord]) -> Vec<usize> {
     match program {
         "eval" => joined(rest),
         "ssh" => joined(&rest[ssh_host(rest)..]),
@@ -79,15 +79,16 @@ fn script_of(program: &str, rest: &[Word]) -> Vec<usize> {
 }
 
 /// True if a command reads its standard input as a script.
-pub(super) fn is_script_on_input(words: &[Word]) -> bool {
-    let reads = |word: &Word| match word.program() {
+pub(super) fn is_script_on_input(words: &[CommandLineWord]) -> bool {
+    let reads = |word: &CommandLineWord| match word.program() {
         "ssh" => true,
         // It records the input, and runs none of it.
         "script" => false,
         program => SHELLS.contains(&program) || options_of(program).is_some(),
     };
     let is_sourced = words.iter().any(|word| matches!(word.text.as_str(), "." | "source"));
-    let is_input = |word: &Word| ["/dev/", "/proc/"].iter().any(|at| word.text.starts_with(at));
+    let is_input =
+        |word: &CommandLineWord| ["/dev/", "/proc/"].iter().any(|at| word.text.starts_with(at));
     words.iter().any(reads) || (is_sourced && words.iter().any(is_input))
 }
 
@@ -98,28 +99,30 @@ fn options_of(program: &str) -> Option<&'static [&'static str]> {
 }
 
 /// Returns the values after these options, in a word of their own or in the same.
-fn behind(options: &[&str], rest: &[Word]) -> Vec<usize> {
-    let is_one = |word: &Word| options.iter().any(|option| word.is(option));
+fn behind(options: &[&str], rest: &[CommandLineWord]) -> Vec<usize> {
+    let is_one = |word: &CommandLineWord| options.iter().any(|option| word.is(option));
     let apart = rest.windows(2).filter(|pair| is_one(&pair[0])).flat_map(|pair| values(&pair[1]));
-    let begins = |word: &&Word| options.iter().any(|option| word.text.starts_with(option));
+    let begins =
+        |word: &&CommandLineWord| options.iter().any(|option| word.text.starts_with(option));
     let within = rest.iter().filter(begins).flat_map(|word| word.values.iter().copied());
     apart.chain(within).collect()
 }
 
 /// Returns the values of words that are run as one script. A first word that is only a value is a script on purpose;
 /// the words after it become a part of it.
-fn joined(words: &[Word]) -> Vec<usize> {
-    let behind = if words.first().is_some_and(Word::is_value) { &words[1..] } else { words };
+fn joined(words: &[CommandLineWord]) -> Vec<usize> {
+    let behind =
+        if words.first().is_some_and(CommandLineWord::is_value) { &words[1..] } else { words };
     behind.iter().flat_map(|word| word.values.iter().copied()).collect()
 }
 
 /// Returns the values of a word, unless it is only a value.
-fn values(word: &Word) -> Vec<usize> {
+fn values(word: &CommandLineWord) -> Vec<usize> {
     if word.is_value() { vec![] } else { word.values.clone() }
 }
 
 /// Returns the script among the words after a shell's name: the word after `-c`. Without that it is a file.
-fn shell_script(words: &[Word]) -> Option<&Word> {
+fn shell_script(words: &[CommandLineWord]) -> Option<&CommandLineWord> {
     let (mut is_script, mut at) = (false, 0);
     while let Some(word) = words.get(at) {
         let is_option = word.text.len() > 1 && word.text.starts_with(['-', '+']);
@@ -137,7 +140,7 @@ fn shell_script(words: &[Word]) -> Option<&Word> {
 }
 
 /// Returns the start of the remote command of `ssh`: after the host.
-fn ssh_host(words: &[Word]) -> usize {
+fn ssh_host(words: &[CommandLineWord]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         let Some(option) = word.text.strip_prefix('-') else { return at + 1 };

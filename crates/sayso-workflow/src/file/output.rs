@@ -1,6 +1,6 @@
 //! The output of a step, as the expressions of its phase see it.
 
-use sayso_engine::worker::Stepped;
+use sayso_engine::worker::CompletedStep;
 use serde_json::{Value, json};
 
 /// The maximum number of bytes of a text that expressions see: its end. It is shown to people, and a card takes only
@@ -10,7 +10,7 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Returns the output of an agent: `text`, its final message; `cut`, true if its beginning was cut off; `summary`;
 /// `confidence` from 0 to 1, where it was stated; and `json`, the last block of JSON in its message, where there is
 /// one.
-pub fn agent_output(stepped: &Stepped) -> Value {
+pub fn agent_output(stepped: &CompletedStep) -> Value {
     let text = without_signal(&stepped.text);
     let (shown, left_out) = shortened(text, 0, (0, TEXT_BYTES_MAX));
     let mut output = json!({"text": shown, "cut": left_out > 0, "summary": stepped.summary});
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_an_agent_gave() {
         let text = "Looked.\n```json\n{\"a\": 1}\n```\n```json\n{\"b\": 2}\n```\n<promise>COMPLETE</promise>\n";
-        let stepped = Stepped {
+        let stepped = CompletedStep {
             summary: "looked".into(),
             confidence: Some(85),
             text: text.into(),
@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(output["confidence"], json!(0.85));
         assert_eq!(output["json"], json!({"b": 2}));
         assert!(!output["text"].to_string().contains("promise"), "{output}");
-        let plain = agent_output(&Stepped { confidence: None, text: "Done.".into(), ..stepped });
+        let plain =
+            agent_output(&CompletedStep { confidence: None, text: "Done.".into(), ..stepped });
         assert_eq!(plain, json!({"text": "Done.", "cut": false, "summary": "looked"}));
     }
 

@@ -1,14 +1,17 @@
 //! Parses a workflow from YAML. Continues after a mistake, so that a person sees all of them.
 
 use super::check::check;
-use super::definition::{Branch, Check, Definition, Input, Phase, Setting, Target, Work};
-use super::shell::{Quotes, fix};
-use super::template::{Part, Raw, Template, quotes, split};
-use super::unread::unread;
+use super::definition::{
+    BranchTarget, PhaseBranch, PhaseCheck, PhaseDefinition, PhaseWork, StateSetting,
+    WorkflowDefinition, WorkflowInput,
+};
+use super::shell::{QuoteStyle, fix};
+use super::template::{RawPart, TemplatePart, TextTemplate, quotes, split};
+use super::yaml_errors::explain_yaml_error;
 use super::{FILE_BYTES_MAX, PARTS_MAX, PHASES_MAX, RETRIES_MAX};
-use sayso_policy::mistake::Mistakes;
-use sayso_policy::yaml::{self, Fields, Node, Tree};
-use sayso_policy::{Flaw, Formula, Mistake, Paths, Variable};
+use sayso_policy::diagnostic::FileDiagnostics;
+use sayso_policy::yaml::{self, YamlFields, YamlNode, YamlValue};
+use sayso_policy::{CelFormula, FileDiagnostic, FormulaDiagnostic, FormulaVariable, PathPatterns};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
@@ -36,13 +39,17 @@ const PHASE_KEYS: &[&str] = &[
 ];
 
 /// Loads the prompts that stand in files of their own.
-type Prompts<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+type PromptLoader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-impl Definition {
+impl WorkflowDefinition {
     /// Reads a workflow, with all its mistakes at once. `file` is its name in messages, `prompts` loads the text of a
     /// prompt that stands in a file of its own.
-    pub fn parse(file: &str, text: &str, prompts: &Prompts<'_>) -> Result<Self, Vec<Mistake>> {
-        let mut mistakes = Mistakes::of(file);
+    pub fn parse(
+        file: &str,
+        text: &str,
+        prompts: &PromptLoader<'_>,
+    ) -> Result<Self, Vec<FileDiagnostic>> {
+        let mut mistakes = FileDiagnostics::of(file);
         if text.len() > FILE_BYTES_MAX {
             let what = format!("the file has {} bytes, {FILE_BYTES_MAX} are allowed", text.len());
             mistakes.add(0, what, "put long prompts in files of their own, with `prompt_file`");
@@ -51,13 +58,18 @@ impl Definition {
         let node = match yaml::read(text) {
             Ok(node) => node,
             Err((line, message)) => {
-                let (what, fix) = unread(text, line, &message);
+                let (what, fix) = explain_yaml_error(text, line, &message);
                 mistakes.add(line, what, fix);
                 return Err(mistakes.into_sorted());
             }
         };
-        let mut reader =
-            Reader { mistakes, prompts, kept: BTreeMap::new(), state: vec![], input: vec![] };
+        let mut reader = DefinitionParser {
+            mistakes,
+            prompts,
+            kept: BTreeMap::new(),
+            state: vec![],
+            input: vec![],
+        };
         let definition = reader.definition(&node, text);
         match definition {
             Some(definition) if reader.mistakes.is_empty() => {
@@ -68,9 +80,9 @@ impl Definition {
     }
 }
 
-pub(super) struct Reader<'a> {
-    pub(super) mistakes: Mistakes,
-    prompts: &'a Prompts<'a>,
+pub(super) struct DefinitionParser<'a> {
+    pub(super) mistakes: FileDiagnostics,
+    prompts: &'a PromptLoader<'a>,
     kept: BTreeMap<String, String>,
     /// The known fields of `state` and `input`.
     state: Vec<String>,
@@ -79,7 +91,7 @@ pub(super) struct Reader<'a> {
 
 /// The parts that a phase has, which determine the variables of its expressions.
 #[derive(Clone, Copy)]
-pub(super) struct Has {
+pub(super) struct PhaseParts {
     work: bool,
     /// True if the work is a command.
     run: bool,
@@ -89,7 +101,7 @@ pub(super) struct Has {
 
 /// The position of an expression in a phase.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ExpressionPosition {
     /// Before the work.
     Before,
     /// In the work itself.
@@ -100,14 +112,14 @@ pub(super) enum Place {
 
 /// The defaults of the workflow for its phases.
 #[derive(Default)]
-struct Usual {
+struct PhaseDefaults {
     agent: Option<String>,
     role: Option<String>,
     model: Option<String>,
 }
 
-impl Reader<'_> {
-    fn definition(&mut self, node: &Node, text: &str) -> Option<Definition> {
+impl DefinitionParser<'_> {
+    fn definition(&mut self, node: &YamlNode, text: &str) -> Option<WorkflowDefinition> {
         const KEYS: &[&str] =
             &["workflow", "about", "input", "sequence", "agent", "role", "model", "phases"];
         let fields = node.fields("a workflow", KEYS, &mut self.mistakes);
@@ -122,7 +134,7 @@ impl Reader<'_> {
         let about = self.plain(&fields, "about").unwrap_or_default();
         let input = fields.get("input").map(|n| self.inputs(n)).unwrap_or_default();
         let sequence = fields.get("sequence").map(|n| self.sequence(n)).unwrap_or_default();
-        let usual = Usual {
+        let usual = PhaseDefaults {
             agent: self.plain(&fields, "agent"),
             role: self.plain(&fields, "role"),
             model: self.plain(&fields, "model"),
@@ -141,17 +153,19 @@ impl Reader<'_> {
         self.input = input.iter().map(|input| input.name.clone()).collect();
         self.state = self.input.clone();
         self.state.extend(nodes.iter().flat_map(set_names));
-        let phases: Vec<Option<Phase>> = nodes.iter().map(|n| self.phase(n, &usual)).collect();
+        let phases: Vec<Option<PhaseDefinition>> =
+            nodes.iter().map(|n| self.phase(n, &usual)).collect();
         let is_whole = phases.iter().all(Option::is_some);
-        let mut phases: Vec<Phase> = phases.into_iter().flatten().collect();
-        lead_on(&mut phases);
+        let mut phases: Vec<PhaseDefinition> = phases.into_iter().flatten().collect();
+        fill_in_branches(&mut phases);
         check(&phases, is_whole, &mut self.mistakes);
         let (text, prompts) = (text.to_owned(), BTreeMap::new());
-        let definition = Definition { name: name?, about, input, sequence, phases, text, prompts };
+        let definition =
+            WorkflowDefinition { name: name?, about, input, sequence, phases, text, prompts };
         Some(definition).filter(|definition| !definition.phases.is_empty())
     }
 
-    fn inputs(&mut self, node: &Node) -> Vec<Input> {
+    fn inputs(&mut self, node: &YamlNode) -> Vec<WorkflowInput> {
         let entries = node.entries("`input`", &mut self.mistakes);
         self.at_most(entries.len(), node.line, "inputs");
         let mut inputs = vec![];
@@ -160,13 +174,13 @@ impl Reader<'_> {
             let what = format!("the input `{}`", entry.key);
             let fields = entry.value.fields(&what, &["about", "default"], &mut self.mistakes);
             let about = self.plain(&fields, "about").unwrap_or_default();
-            let default = fields.get("default").map(Node::json);
-            inputs.push(Input { name: entry.key.clone(), about, default });
+            let default = fields.get("default").map(YamlNode::json);
+            inputs.push(WorkflowInput { name: entry.key.clone(), about, default });
         }
         inputs
     }
 
-    fn sequence(&mut self, node: &Node) -> Vec<String> {
+    fn sequence(&mut self, node: &YamlNode) -> Vec<String> {
         let texts = node.texts("`sequence`", &mut self.mistakes);
         self.at_most(texts.len(), node.line, "patterns");
         for (line, text) in &texts {
@@ -178,7 +192,7 @@ impl Reader<'_> {
         texts.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn phase(&mut self, node: &Node, usual: &Usual) -> Option<Phase> {
+    fn phase(&mut self, node: &YamlNode, usual: &PhaseDefaults) -> Option<PhaseDefinition> {
         let fields = node.fields("a phase", PHASE_KEYS, &mut self.mistakes);
         let line = node.line;
         let name = match fields.get("name") {
@@ -193,7 +207,7 @@ impl Reader<'_> {
             self.mistakes.add(line, what, "give it another name");
         }
         let is_there = |key: &str| fields.get(key).is_some();
-        let has = Has {
+        let has = PhaseParts {
             work: ["prompt", "prompt_file", "run"].iter().any(|key| is_there(key)),
             run: is_there("run"),
             each: is_there("each"),
@@ -201,8 +215,10 @@ impl Reader<'_> {
         };
         let prompt = self.prompt(&fields, has);
         let command = fields.get("run").and_then(|n| self.command(n, "run", has));
-        self.check_sorts(&fields, has);
-        let each = fields.get("each").and_then(|n| self.formula(n, "each", Place::Before, has));
+        self.check_key_combinations(&fields, has);
+        let each = fields
+            .get("each")
+            .and_then(|n| self.formula(n, "each", ExpressionPosition::Before, has));
         let ask = fields.get("ask").and_then(|n| self.ask(n, has));
         let set = fields.get("set").map(|n| self.set(n, has)).unwrap_or_default();
         let next = self.next(&fields, has);
@@ -211,16 +227,16 @@ impl Reader<'_> {
         let whens = next.iter().filter_map(|branch| branch.when.as_ref()).chain(when);
         let any_code = whens.into_iter().any(|when| when.names_field("output", "code"));
         let work = match (prompt, command) {
-            (Some(prompt), _) => Work::Agent { prompt },
-            (None, Some(command)) => Work::Run { command, any_code },
-            (None, None) => Work::Nothing,
+            (Some(prompt), _) => PhaseWork::Agent { prompt },
+            (None, Some(command)) => PhaseWork::Run { command, any_code },
+            (None, None) => PhaseWork::Nothing,
         };
         let of_agent = |own: Option<String>, usual: &Option<String>| {
-            own.or_else(|| usual.clone()).filter(|_| matches!(work, Work::Agent { .. }))
+            own.or_else(|| usual.clone()).filter(|_| matches!(work, PhaseWork::Agent { .. }))
         };
-        let line_of = |key| fields.get(key).map_or(line, |node: &Node| node.line);
-        let usual_retries = u32::from(matches!(work, Work::Agent { .. }));
-        Some(Phase {
+        let line_of = |key| fields.get(key).map_or(line, |node: &YamlNode| node.line);
+        let usual_retries = u32::from(matches!(work, PhaseWork::Agent { .. }));
+        Some(PhaseDefinition {
             line,
             each_line: line_of("each"),
             next_line: line_of("next"),
@@ -244,7 +260,7 @@ impl Reader<'_> {
     }
 
     /// Checks for keys that do not go together in a phase.
-    fn check_sorts(&mut self, fields: &Fields<'_>, has: Has) {
+    fn check_key_combinations(&mut self, fields: &YamlFields<'_>, has: PhaseParts) {
         let there = |keys: &[&'static str]| -> Vec<&'static str> {
             keys.iter().copied().filter(|key| fields.get(key).is_some()).collect()
         };
@@ -281,17 +297,17 @@ impl Reader<'_> {
         }
     }
 
-    fn prompt(&mut self, fields: &Fields<'_>, has: Has) -> Option<Template> {
+    fn prompt(&mut self, fields: &YamlFields<'_>, has: PhaseParts) -> Option<TextTemplate> {
         if let Some(node) = fields.get("prompt") {
             let text = node.text("`prompt`", &mut self.mistakes)?;
-            return self.template(node.line, "prompt", text, Place::Work, has);
+            return self.template(node.line, "prompt", text, ExpressionPosition::Work, has);
         }
         let node = fields.get("prompt_file")?;
         let name = node.text("`prompt_file`", &mut self.mistakes)?;
         match (self.prompts)(name) {
             Ok(text) => {
                 self.kept.insert(name.to_owned(), text.clone());
-                self.template(node.line, "prompt_file", &text, Place::Work, has)
+                self.template(node.line, "prompt_file", &text, ExpressionPosition::Work, has)
             }
             Err(why) => {
                 let fix = "name a file inside the folder of the workflow";
@@ -307,28 +323,33 @@ impl Reader<'_> {
         line: u64,
         key: &'static str,
         text: &str,
-        place: Place,
-        has: Has,
-    ) -> Option<Template> {
-        let source = Source { line, key, text };
+        place: ExpressionPosition,
+        has: PhaseParts,
+    ) -> Option<TextTemplate> {
+        let source = SourceText { line, key, text };
         let raw = self.raw(&source)?;
-        let places = vec![Ok(Quotes::Bare); raw.len()];
+        let places = vec![Ok(QuoteStyle::Bare); raw.len()];
         Some(self.parts(&source, &raw, places, (place, has)))
     }
 
     /// Parses a command with expressions in it.
-    fn command(&mut self, node: &Node, key: &'static str, has: Has) -> Option<Template> {
+    fn command(
+        &mut self,
+        node: &YamlNode,
+        key: &'static str,
+        has: PhaseParts,
+    ) -> Option<TextTemplate> {
         let text = node.text(&format!("`{key}`"), &mut self.mistakes)?;
         if text.trim().is_empty() {
             self.mistakes.add(node.line, format!("`{key}` is empty"), "write a command");
         }
-        let source = Source { line: node.line, key, text };
+        let source = SourceText { line: node.line, key, text };
         let raw = self.raw(&source)?;
         let places = quotes(&raw);
-        Some(self.parts(&source, &raw, places, (Place::Work, has)))
+        Some(self.parts(&source, &raw, places, (ExpressionPosition::Work, has)))
     }
 
-    fn raw<'t>(&mut self, source: &Source<'t>) -> Option<Vec<Raw<'t>>> {
+    fn raw<'t>(&mut self, source: &SourceText<'t>) -> Option<Vec<RawPart<'t>>> {
         match split(source.text) {
             Ok(raw) => Some(raw),
             Err(open) => {
@@ -342,20 +363,20 @@ impl Reader<'_> {
 
     fn parts(
         &mut self,
-        source: &Source<'_>,
-        raw: &[Raw<'_>],
-        places: Vec<Result<Quotes, &'static str>>,
-        (place, has): (Place, Has),
-    ) -> Template {
+        source: &SourceText<'_>,
+        raw: &[RawPart<'_>],
+        places: Vec<Result<QuoteStyle, &'static str>>,
+        (place, has): (ExpressionPosition, PhaseParts),
+    ) -> TextTemplate {
         let mut places = places.into_iter();
         let mut parts = vec![];
         for part in raw {
             let (expression, at) = match part {
-                Raw::Text(text) => {
-                    parts.push(Part::Text((*text).to_owned()));
+                RawPart::Text(text) => {
+                    parts.push(TemplatePart::Text((*text).to_owned()));
                     continue;
                 }
-                Raw::Expression { text, at } => (*text, *at),
+                RawPart::Expression { text, at } => (*text, *at),
             };
             let line = source.line_of(at);
             let quotes = match places.next() {
@@ -363,28 +384,28 @@ impl Reader<'_> {
                 Some(Err(why)) => {
                     let what = format!("`{{{{ {expression} }}}}` {why}");
                     self.mistakes.add(line, what, fix(why));
-                    Quotes::Bare
+                    QuoteStyle::Bare
                 }
-                None => Quotes::Bare,
+                None => QuoteStyle::Bare,
             };
             if let Some(formula) = self.expression(line, source.key, expression, place, has) {
-                parts.push(Part::Value { formula, line, quotes });
+                parts.push(TemplatePart::Value { formula, line, quotes });
             }
         }
-        Template { parts, key: source.key, line: source.line }
+        TextTemplate { parts, key: source.key, line: source.line }
     }
 
     pub(super) fn formula(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         key: &str,
-        place: Place,
-        has: Has,
-    ) -> Option<Formula> {
+        place: ExpressionPosition,
+        has: PhaseParts,
+    ) -> Option<CelFormula> {
         let text = match &node.tree {
             // A number or a boolean of YAML is an expression all the same.
-            Tree::Bool(value) => value.to_string(),
-            Tree::Number(number) => number.to_string(),
+            YamlValue::Bool(value) => value.to_string(),
+            YamlValue::Number(number) => number.to_string(),
             _ => node.text(&format!("`{key}`"), &mut self.mistakes)?.to_owned(),
         };
         self.expression(node.line, key, &text, place, has)
@@ -395,10 +416,10 @@ impl Reader<'_> {
         line: u64,
         key: &str,
         text: &str,
-        place: Place,
-        has: Has,
-    ) -> Option<Formula> {
-        let formula = match Formula::read(text) {
+        place: ExpressionPosition,
+        has: PhaseParts,
+    ) -> Option<CelFormula> {
+        let formula = match CelFormula::read(text) {
             Ok(formula) => formula,
             Err(flaw) => {
                 self.flaw(line, key, text, flaw);
@@ -406,26 +427,27 @@ impl Reader<'_> {
             }
         };
         for flaw in formula.flaws(&self.variables(place, has)) {
-            let flaw = Flaw { fix: fix_of(&flaw, place, has), ..flaw };
+            let flaw = FormulaDiagnostic { fix: fix_of(&flaw, place, has), ..flaw };
             self.flaw(line, key, text, flaw);
         }
         Some(formula)
     }
 
-    fn flaw(&mut self, line: u64, key: &str, text: &str, flaw: Flaw) {
+    fn flaw(&mut self, line: u64, key: &str, text: &str, flaw: FormulaDiagnostic) {
         let column = flaw.column.map(|at| format!(", column {at}")).unwrap_or_default();
         self.mistakes.add(line, format!("`{key}`: `{text}`{column}: {}", flaw.what), flaw.fix);
     }
 
     /// Returns the variables that expressions see at this position.
-    fn variables(&self, place: Place, has: Has) -> Vec<Variable> {
-        let known = |name, fields: &[String]| Variable { name, fields: Some(fields.to_vec()) };
+    fn variables(&self, place: ExpressionPosition, has: PhaseParts) -> Vec<FormulaVariable> {
+        let known =
+            |name, fields: &[String]| FormulaVariable { name, fields: Some(fields.to_vec()) };
         let mut found = vec![known("state", &self.state), known("input", &self.input)];
-        let any = |name| Variable { name, fields: None };
-        if place == Place::Work && has.each {
+        let any = |name| FormulaVariable { name, fields: None };
+        if place == ExpressionPosition::Work && has.each {
             found.push(any("item"));
         }
-        if matches!(place, Place::After | Place::Answer) && has.work {
+        if matches!(place, ExpressionPosition::After | ExpressionPosition::Answer) && has.work {
             let fields: &[&str] = match (has.each, has.run) {
                 (true, _) => &["text", "cut", "items"],
                 (false, true) => &["text", "cut", "code", "json"],
@@ -434,7 +456,7 @@ impl Reader<'_> {
             let fields: Vec<_> = fields.iter().map(|field| (*field).to_owned()).collect();
             found.push(known("output", &fields));
         }
-        if place == Place::Answer && has.ask {
+        if place == ExpressionPosition::Answer && has.ask {
             const HUMAN: [&str; 7] = ["verdict", "value", "values", "text", "form", "reason", "by"];
             found.push(known("human", &HUMAN.map(str::to_owned)));
             found.extend([any("approved"), any("asked")]);
@@ -442,7 +464,7 @@ impl Reader<'_> {
         found
     }
 
-    fn checks(&mut self, node: &Node, has: Has) -> Vec<Check> {
+    fn checks(&mut self, node: &YamlNode, has: PhaseParts) -> Vec<PhaseCheck> {
         let nodes = node.items("`check`", &mut self.mistakes);
         self.at_most(nodes.len(), node.line, "checks");
         let mut checks = vec![];
@@ -458,15 +480,15 @@ impl Reader<'_> {
                 continue;
             };
             checks.extend(match key {
-                "file" => self.path(node, has).map(Check::File),
-                "passes" => self.command(node, "passes", has).map(Check::Passes),
-                _ => self.command(node, "fails", has).map(Check::Fails),
+                "file" => self.path(node, has).map(PhaseCheck::File),
+                "passes" => self.command(node, "passes", has).map(PhaseCheck::Passes),
+                _ => self.command(node, "fails", has).map(PhaseCheck::Fails),
             });
         }
         checks
     }
 
-    fn path(&mut self, node: &Node, has: Has) -> Option<Template> {
+    fn path(&mut self, node: &YamlNode, has: PhaseParts) -> Option<TextTemplate> {
         let text = node.text("`file`", &mut self.mistakes)?;
         let is_inside =
             |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -477,11 +499,11 @@ impl Reader<'_> {
         } else if !is_named || text.ends_with('/') {
             self.mistakes.add(node.line, format!("`{text}` names no file"), "name a file");
         }
-        self.template(node.line, "file", text, Place::Work, has)
+        self.template(node.line, "file", text, ExpressionPosition::Work, has)
     }
 
-    fn retries(&mut self, node: &Node) -> Option<u32> {
-        if let Tree::Number(number) = &node.tree
+    fn retries(&mut self, node: &YamlNode) -> Option<u32> {
+        if let YamlValue::Number(number) = &node.tree
             && let Some(retries) = number.as_u64().and_then(|n| u32::try_from(n).ok())
             && retries <= RETRIES_MAX
         {
@@ -492,8 +514,8 @@ impl Reader<'_> {
         None
     }
 
-    fn writes(&mut self, node: &Node) -> Vec<String> {
-        if matches!(&node.tree, Tree::List(items) if items.is_empty()) {
+    fn writes(&mut self, node: &YamlNode) -> Vec<String> {
+        if matches!(&node.tree, YamlValue::List(items) if items.is_empty()) {
             // Nothing may be changed: that can be meant.
             return vec![];
         }
@@ -504,7 +526,7 @@ impl Reader<'_> {
             if is_outside || text.is_empty() {
                 let what = format!("`{text}` is not in the folder of the task");
                 self.mistakes.add(*line, what, "name paths inside it, such as `docs/**`");
-            } else if let Err(why) = Paths::new(&[text]) {
+            } else if let Err(why) = PathPatterns::new(&[text]) {
                 let fix = "put characters that are meant as such in `[]`, as in `[*]`";
                 self.mistakes.add(*line, format!("this is no pattern: {why}"), fix);
             }
@@ -512,23 +534,23 @@ impl Reader<'_> {
         texts.into_iter().map(|(_, text)| text).collect()
     }
 
-    fn set(&mut self, node: &Node, has: Has) -> Vec<Setting> {
+    fn set(&mut self, node: &YamlNode, has: PhaseParts) -> Vec<StateSetting> {
         let entries = node.entries("`set`", &mut self.mistakes);
         self.at_most(entries.len(), node.line, "values to set");
         let mut set = vec![];
         for entry in entries.iter().take(PARTS_MAX) {
             self.identifier(&entry.key, entry.line, "what is set");
-            let formula = self.formula(&entry.value, "set", Place::Answer, has);
+            let formula = self.formula(&entry.value, "set", ExpressionPosition::Answer, has);
             let (name, line) = (entry.key.clone(), entry.line);
-            set.extend(formula.map(|formula| Setting { name, formula, line }));
+            set.extend(formula.map(|formula| StateSetting { name, formula, line }));
         }
         set
     }
 
-    pub(super) fn truth(&mut self, fields: &Fields<'_>, key: &str) -> bool {
+    pub(super) fn truth(&mut self, fields: &YamlFields<'_>, key: &str) -> bool {
         match fields.get(key) {
             None => false,
-            Some(Node { tree: Tree::Bool(value), .. }) => *value,
+            Some(YamlNode { tree: YamlValue::Bool(value), .. }) => *value,
             Some(node) => {
                 let what = format!("`{key}` is {}", node.sort());
                 self.mistakes.add(node.line, what, "write `true` or `false`");
@@ -538,14 +560,17 @@ impl Reader<'_> {
     }
 
     /// Parses the branches of a phase; empty where it has none, and the next phase in the file follows.
-    fn next(&mut self, fields: &Fields<'_>, has: Has) -> Vec<Branch> {
+    fn next(&mut self, fields: &YamlFields<'_>, has: PhaseParts) -> Vec<PhaseBranch> {
         if fields.get("end").is_some() && self.truth(fields, "end") {
-            return vec![Branch { when: None, to: Target::End, line: fields.line }];
+            return vec![PhaseBranch { when: None, to: BranchTarget::End, line: fields.line }];
         }
         let Some(node) = fields.get("next") else { return vec![] };
-        if let Tree::Text(_) = &node.tree {
+        if let YamlValue::Text(_) = &node.tree {
             let to = self.target(node, "`next`");
-            return to.map(|to| Branch { when: None, to, line: node.line }).into_iter().collect();
+            return to
+                .map(|to| PhaseBranch { when: None, to, line: node.line })
+                .into_iter()
+                .collect();
         }
         let nodes = node.items("`next`", &mut self.mistakes);
         self.at_most(nodes.len(), node.line, "branches");
@@ -553,7 +578,8 @@ impl Reader<'_> {
         for (at, item) in nodes.iter().take(PARTS_MAX).enumerate() {
             let fields = item.fields("a branch", &["if", "to"], &mut self.mistakes);
             let line = fields.get("if").map_or(item.line, |n| n.line);
-            let when = fields.get("if").map(|n| self.formula(n, "if", Place::Answer, has));
+            let when =
+                fields.get("if").map(|n| self.formula(n, "if", ExpressionPosition::Answer, has));
             if when.is_none() && at + 1 < nodes.len() {
                 let what =
                     "only the last branch can stand without `if`: those below are never reached";
@@ -567,21 +593,21 @@ impl Reader<'_> {
             let to = self.target(to, "`to`");
             // A condition that cannot be read must not become none.
             if let (Some(to), false) = (to, matches!(when, Some(None))) {
-                branches.push(Branch { when: when.flatten(), to, line });
+                branches.push(PhaseBranch { when: when.flatten(), to, line });
             }
         }
         branches
     }
 
-    fn target(&mut self, node: &Node, what: &str) -> Option<Target> {
+    fn target(&mut self, node: &YamlNode, what: &str) -> Option<BranchTarget> {
         let text = node.text(what, &mut self.mistakes)?;
         Some(match text {
-            "end" => Target::End,
-            name => Target::Phase(name.to_owned()),
+            "end" => BranchTarget::End,
+            name => BranchTarget::Phase(name.to_owned()),
         })
     }
 
-    fn plain(&mut self, fields: &Fields<'_>, key: &str) -> Option<String> {
+    fn plain(&mut self, fields: &YamlFields<'_>, key: &str) -> Option<String> {
         let node = fields.get(key)?;
         let text = node.text(&format!("`{key}`"), &mut self.mistakes)?;
         if text.trim().is_empty() {
@@ -594,7 +620,7 @@ impl Reader<'_> {
         Some(text.trim().to_owned())
     }
 
-    fn word(&mut self, node: &Node, what: &str) -> Option<String> {
+    fn word(&mut self, node: &YamlNode, what: &str) -> Option<String> {
         let text = node.text(what, &mut self.mistakes)?;
         let is_word = text.starts_with(|c: char| c.is_ascii_alphanumeric())
             && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
@@ -626,36 +652,36 @@ impl Reader<'_> {
 }
 
 /// Returns the names that a phase sets, read before the expressions that could use them.
-fn set_names(phase: &Node) -> Vec<String> {
-    let Tree::Map(entries) = &phase.tree else { return vec![] };
+fn set_names(phase: &YamlNode) -> Vec<String> {
+    let YamlValue::Map(entries) = &phase.tree else { return vec![] };
     let set = entries.iter().find(|entry| entry.key == "set").map(|entry| &entry.value.tree);
-    let Some(Tree::Map(entries)) = set else { return vec![] };
+    let Some(YamlValue::Map(entries)) = set else { return vec![] };
     entries.iter().map(|entry| entry.key.clone()).collect()
 }
 
 /// Fills in missing branches: the next phase in the file follows; the last one ends.
-fn lead_on(phases: &mut [Phase]) {
-    let below: Vec<Target> = phases
+fn fill_in_branches(phases: &mut [PhaseDefinition]) {
+    let below: Vec<BranchTarget> = phases
         .iter()
         .skip(1)
-        .map(|phase| Target::Phase(phase.name.clone()))
-        .chain([Target::End])
+        .map(|phase| BranchTarget::Phase(phase.name.clone()))
+        .chain([BranchTarget::End])
         .collect();
     for (phase, to) in phases.iter_mut().zip(below) {
         if phase.next.is_empty() {
-            phase.next = vec![Branch { when: None, to, line: phase.line }];
+            phase.next = vec![PhaseBranch { when: None, to, line: phase.line }];
         }
     }
 }
 
 /// A text with its line and key in the file.
-struct Source<'t> {
+struct SourceText<'t> {
     line: u64,
     key: &'static str,
     text: &'t str,
 }
 
-impl Source<'_> {
+impl SourceText<'_> {
     /// Returns the line of a position in the text. A prompt in a file of its own has lines of its own.
     fn line_of(&self, at: usize) -> u64 {
         let below = self.text[..at].matches('\n').count() as u64;
@@ -664,7 +690,7 @@ impl Source<'_> {
 }
 
 /// Returns the advice for a name that exists, but not at this position.
-fn fix_of(flaw: &Flaw, place: Place, has: Has) -> String {
+fn fix_of(flaw: &FormulaDiagnostic, place: ExpressionPosition, has: PhaseParts) -> String {
     let names = |name: &str| flaw.what.starts_with(&format!("`{name}` "));
     let is_of_answer = ["human", "approved", "asked"].iter().any(|name| names(name));
     if is_of_answer && !has.ask {
@@ -680,7 +706,7 @@ fn fix_of(flaw: &Flaw, place: Place, has: Has) -> String {
     if names("output") {
         return "there is no output yet here: keep it with `set`, and name it as `state.…`".into();
     }
-    if names("item") && place == Place::Work {
+    if names("item") && place == ExpressionPosition::Work {
         return "add `each:` with the list it is one of".into();
     }
     if names("item") {

@@ -1,15 +1,15 @@
 //! The scope of a phase's expressions: the state of the flow, and the results of this phase so far.
 
-use super::definition::Definition;
-use super::person::Human;
-use sayso_policy::Values;
-use sayso_policy::mistake::nearest;
+use super::definition::WorkflowDefinition;
+use super::human_answer::HumanAnswer;
+use sayso_policy::FormulaValues;
+use sayso_policy::diagnostic::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The values that expressions see.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Scope {
+pub struct ExpressionScope {
     /// The input with which the flow was started.
     pub input: Map<String, Value>,
     /// The input, and the values that were set since.
@@ -19,23 +19,23 @@ pub struct Scope {
     /// The present item of `each`.
     pub item: Option<Value>,
     /// The result of the question of this phase.
-    pub heard: Heard,
+    pub heard: AnswerState,
 }
 
 /// The result of the question of a phase.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one of them while a step is walked")]
-pub enum Heard {
+pub enum AnswerState {
     /// No question was asked, or not yet.
     #[default]
     NotAsked,
     /// A person answered the question.
-    Answered(Human),
+    Answered(HumanAnswer),
     /// It ended without an answer.
     Silence,
 }
 
-impl Scope {
+impl ExpressionScope {
     /// Returns the scope at the start of a flow.
     pub fn begin(input: Map<String, Value>) -> Self {
         Self { state: input.clone(), input, ..Self::default() }
@@ -48,20 +48,20 @@ impl Scope {
     }
 
     /// Calls a function with the values by their names.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&Values<'_>) -> T) -> T {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&FormulaValues<'_>) -> T) -> T {
         let (input, state) = (Value::Object(self.input.clone()), Value::Object(self.state.clone()));
         let output = self.output.clone().unwrap_or_default();
         let item = self.item.clone().unwrap_or_default();
         let (human, approved) = match &self.heard {
             // Without an answer there is no approval.
-            Heard::NotAsked | Heard::Silence => (Value::Null, Value::Bool(false)),
-            Heard::Answered(human) => {
+            AnswerState::NotAsked | AnswerState::Silence => (Value::Null, Value::Bool(false)),
+            AnswerState::Answered(human) => {
                 let value = serde_json::to_value(human).unwrap_or_default();
                 (value, Value::Bool(human.approved()))
             }
         };
-        let asked = Value::Bool(self.heard != Heard::NotAsked);
-        work(&Values::from([
+        let asked = Value::Bool(self.heard != AnswerState::NotAsked);
+        work(&FormulaValues::from([
             ("input", &input),
             ("state", &state),
             ("output", &output),
@@ -73,7 +73,7 @@ impl Scope {
     }
 }
 
-impl Definition {
+impl WorkflowDefinition {
     /// Returns the input of a flow from the given texts. Inputs that are unknown, missing or of another type than the
     /// default are reported, all of them at once.
     pub fn input_from(

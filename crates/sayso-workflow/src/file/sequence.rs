@@ -1,7 +1,7 @@
 //! Task files that go through a workflow one after the other, on one branch. The next one is looked up each time: a
 //! file that a step added while the sequence runs counts.
 
-use sayso_policy::Paths;
+use sayso_policy::PathPatterns;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -11,16 +11,16 @@ const FILES_MAX: usize = 1_000;
 
 /// Folders, and patterns of the files in them.
 #[derive(Debug)]
-pub struct Sequence {
-    parts: Vec<Part>,
+pub struct TaskSequence {
+    parts: Vec<SequencePart>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct SequencePart {
     /// The prefix of the names of its files.
     shown: String,
     folder: PathBuf,
-    files: Paths,
+    files: PathPatterns,
 }
 
 /// A task file of a sequence.
@@ -59,11 +59,11 @@ pub enum SequenceError {
     },
 }
 
-impl Sequence {
+impl TaskSequence {
     /// Creates a sequence of the files below `root` that fit patterns such as `tasks/*.md`, one pattern after the
     /// other; a folder stands for all `.md` files in it.
     pub fn new<S: AsRef<str>>(root: &Path, patterns: &[S]) -> Result<Self, SequenceError> {
-        let parts = patterns.iter().map(|pattern| Part::new(root, pattern.as_ref()));
+        let parts = patterns.iter().map(|pattern| SequencePart::new(root, pattern.as_ref()));
         Ok(Self { parts: parts.collect::<Result<_, _>>()? })
     }
 
@@ -86,14 +86,14 @@ impl Sequence {
     }
 }
 
-impl Part {
+impl SequencePart {
     fn new(root: &Path, pattern: &str) -> Result<Self, SequenceError> {
         let wrong = |why: String| SequenceError::Pattern { pattern: pattern.into(), why };
         let (folder, name) = check_pattern(pattern).map_err(wrong)?;
         if root.join(pattern).is_dir() {
             return Self::new(root, &format!("{}/*.md", pattern.trim_end_matches('/')));
         }
-        let files = Paths::new(&[name]).map_err(wrong)?;
+        let files = PathPatterns::new(&[name]).map_err(wrong)?;
         let shown = if folder == "." { String::new() } else { format!("{folder}/") };
         Ok(Self { shown, folder: root.join(folder), files })
     }
@@ -135,7 +135,7 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(&str, &str), String> {
     if folder.contains(['*', '?', '[', '{']) {
         return Err("only the name of the files can be a pattern".into());
     }
-    Paths::new(&[name])?;
+    PathPatterns::new(&[name])?;
     Ok((folder, name))
 }
 
@@ -192,7 +192,7 @@ mod tests {
         let lists: [&[&str]; 4] =
             [&["tasks/*.md"], &["tasks"], &["tasks/"], &["tasks/[12]*.md", "tasks/10-end.md"]];
         for pattern in lists {
-            let sequence = Sequence::new(root.path(), pattern).unwrap();
+            let sequence = TaskSequence::new(root.path(), pattern).unwrap();
             let mut done = BTreeSet::new();
             let mut next = || {
                 let file = sequence.next(&done).unwrap()?;
@@ -213,9 +213,9 @@ mod tests {
     fn only_files_inside_the_folder() {
         let root = tempfile::tempdir().unwrap();
         for pattern in ["../x/*.md", "/etc/*.md", "", "*/x.md", "tasks/[", "a/../b/*.md"] {
-            assert!(Sequence::new(root.path(), &[pattern]).is_err(), "{pattern}");
+            assert!(TaskSequence::new(root.path(), &[pattern]).is_err(), "{pattern}");
         }
-        let missing = Sequence::new(root.path(), &["none/*.md"]).unwrap();
+        let missing = TaskSequence::new(root.path(), &["none/*.md"]).unwrap();
         assert!(matches!(missing.files(), Err(SequenceError::Folder { .. })));
     }
 }

@@ -5,11 +5,11 @@
 //! judged place may be split into words, and can never run a command. A script that the line passes to another shell
 //! is another matter: see `nested.rs`.
 
-use super::nested::{Word, is_script_on_input, scripts};
+use super::nested::{CommandLineWord, is_script_on_input, scripts};
 
 /// The quoting at a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quotes {
+pub(super) enum QuoteStyle {
     /// No quotes: the value brings its own.
     Bare,
     /// In double quotes, or where quotes would be part of the text.
@@ -17,11 +17,11 @@ pub(super) enum Quotes {
 }
 
 /// The quoting at a placeholder, or the reason for which no value can stand there.
-pub(super) type Stands = Result<Quotes, &'static str>;
+pub(super) type PlaceQuoting = Result<QuoteStyle, &'static str>;
 
 /// The syntactic context of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
+enum SyntaxContext {
     Line,
     Double,
     /// A command substitution: `$(…)`.
@@ -62,12 +62,12 @@ pub(super) fn fix(why: &str) -> &'static str {
 }
 
 /// Returns the quoting at each zero byte of a line, or the reason for which a value cannot stand there.
-pub(super) fn places(line: &str) -> Vec<Stands> {
-    let mut scan = Scan {
+pub(super) fn quoting_of(line: &str) -> Vec<PlaceQuoting> {
+    let mut scan = QuoteScanner {
         chars: line.chars().peekable(),
         found: vec![],
-        within: vec![Within::Line],
-        commands: vec![Simple::default()],
+        within: vec![SyntaxContext::Line],
+        commands: vec![ScannedCommand::default()],
         texts: vec![],
         before: '\n',
     };
@@ -77,13 +77,13 @@ pub(super) fn places(line: &str) -> Vec<Stands> {
 
 /// The simple command that is being read.
 #[derive(Default)]
-struct Simple {
-    words: Vec<Word>,
-    word: Option<Word>,
+struct ScannedCommand {
+    words: Vec<CommandLineWord>,
+    word: Option<CommandLineWord>,
 }
 
 /// A here-document: `<<EOF`.
-struct Text {
+struct PendingHeredoc {
     end: String,
     is_quoted: bool,
     /// True for `<<-`: leading tabs do not count.
@@ -92,20 +92,20 @@ struct Text {
     is_script: bool,
 }
 
-struct Scan<'a> {
+struct QuoteScanner<'a> {
     chars: std::iter::Peekable<std::str::Chars<'a>>,
-    found: Vec<Stands>,
-    within: Vec<Within>,
-    commands: Vec<Simple>,
+    found: Vec<PlaceQuoting>,
+    within: Vec<SyntaxContext>,
+    commands: Vec<ScannedCommand>,
     /// The here-documents that begin below the line, each with the command it is for.
-    texts: Vec<Text>,
+    texts: Vec<PendingHeredoc>,
     before: char,
 }
 
-impl Scan<'_> {
+impl QuoteScanner<'_> {
     fn run(&mut self) {
         while let Some(c) = self.chars.next() {
-            let is_double = self.within.last() == Some(&Within::Double);
+            let is_double = self.within.last() == Some(&SyntaxContext::Double);
             self.take(c, is_double);
             self.before = c;
         }
@@ -117,9 +117,9 @@ impl Scan<'_> {
 
     fn take(&mut self, c: char, is_double: bool) {
         match c {
-            '\0' if self.within.contains(&Within::Sum) => self.stands(Err(SUM)),
-            '\0' if is_double => self.stands(Ok(Quotes::Double)),
-            '\0' => self.stands(Ok(Quotes::Bare)),
+            '\0' if self.within.contains(&SyntaxContext::Sum) => self.stands(Err(SUM)),
+            '\0' if is_double => self.stands(Ok(QuoteStyle::Double)),
+            '\0' => self.stands(Ok(QuoteStyle::Bare)),
             '\\' => match self.chars.next() {
                 Some('\0') => self.stands(Err(ESCAPED)),
                 Some('\n') | None => {}
@@ -133,7 +133,7 @@ impl Scan<'_> {
             '"' => {
                 match is_double {
                     true => drop(self.within.pop()),
-                    false => self.within.push(Within::Double),
+                    false => self.within.push(SyntaxContext::Double),
                 }
                 self.word();
             }
@@ -142,17 +142,17 @@ impl Scan<'_> {
                 self.letter('$');
                 self.chars.next();
                 match self.chars.peek() == Some(&'(') {
-                    true => self.within.push(Within::Sum),
+                    true => self.within.push(SyntaxContext::Sum),
                     false => {
-                        self.within.push(Within::Command);
-                        self.commands.push(Simple::default());
+                        self.within.push(SyntaxContext::Command);
+                        self.commands.push(ScannedCommand::default());
                     }
                 }
             }
             c if is_double => self.letter(c),
             '(' => {
-                self.within.push(Within::Group);
-                self.commands.push(Simple::default());
+                self.within.push(SyntaxContext::Group);
+                self.commands.push(ScannedCommand::default());
             }
             ')' => self.close(),
             '<' if self.chars.peek() == Some(&'<') => self.text_begins(),
@@ -166,18 +166,21 @@ impl Scan<'_> {
 
     /// Begins a command substitution, or ends the one between backticks with all that is open in it.
     fn backtick(&mut self) {
-        if !self.within.contains(&Within::Backticks) {
+        if !self.within.contains(&SyntaxContext::Backticks) {
             self.word();
-            self.within.push(Within::Backticks);
-            self.commands.push(Simple::default());
+            self.within.push(SyntaxContext::Backticks);
+            self.commands.push(ScannedCommand::default());
             return;
         }
         while let Some(closed) = self.within.pop() {
-            if matches!(closed, Within::Command | Within::Group | Within::Backticks) {
+            if matches!(
+                closed,
+                SyntaxContext::Command | SyntaxContext::Group | SyntaxContext::Backticks
+            ) {
                 self.end_command();
                 self.commands.pop();
             }
-            if closed == Within::Backticks {
+            if closed == SyntaxContext::Backticks {
                 return;
             }
         }
@@ -186,16 +189,18 @@ impl Scan<'_> {
     fn close(&mut self) {
         // The end of a pattern of `case` closes nothing.
         self.end_command();
-        if self.within.len() > 1 && self.within.last() != Some(&Within::Backticks) {
+        if self.within.len() > 1 && self.within.last() != Some(&SyntaxContext::Backticks) {
             let closed = self.within.pop();
-            if matches!(closed, Some(Within::Command | Within::Group)) && self.commands.len() > 1 {
+            if matches!(closed, Some(SyntaxContext::Command | SyntaxContext::Group))
+                && self.commands.len() > 1
+            {
                 self.commands.pop();
             }
         }
     }
 
     /// Records a value at this place.
-    fn stands(&mut self, stands: Stands) {
+    fn stands(&mut self, stands: PlaceQuoting) {
         let at = self.found.len();
         self.found.push(stands);
         if let Some(word) = self.word() {
@@ -211,7 +216,7 @@ impl Scan<'_> {
     }
 
     /// Returns the word that is being read; it begins here if none was.
-    fn word(&mut self) -> Option<&mut Word> {
+    fn word(&mut self) -> Option<&mut CommandLineWord> {
         self.commands.last_mut().map(|command| command.word.get_or_insert_default())
     }
 
@@ -280,11 +285,11 @@ impl Scan<'_> {
         }
         let words = self.commands.last().map(|command| command.words.as_slice());
         let is_script = words.is_some_and(is_script_on_input);
-        self.texts.push(Text { end, is_quoted, strips_tabs, is_script });
+        self.texts.push(PendingHeredoc { end, is_quoted, strips_tabs, is_script });
     }
 
     /// Reads the lines of a here-document. Quotes mean nothing in it.
-    fn text(&mut self, text: &Text) {
+    fn text(&mut self, text: &PendingHeredoc) {
         let (mut brackets, mut is_in_backticks) = (0usize, false);
         while self.chars.peek().is_some() {
             let mut line = String::new();
@@ -304,7 +309,7 @@ impl Scan<'_> {
                     '\0' if text.is_quoted => self.found.push(Err(QUOTED_TEXT)),
                     '\0' if brackets > 0 || is_in_backticks => self.found.push(Err(TEXT_COMMAND)),
                     '\0' if before == '\\' => self.found.push(Err(ESCAPED)),
-                    '\0' => self.found.push(Ok(Quotes::Double)),
+                    '\0' => self.found.push(Ok(QuoteStyle::Double)),
                     '(' if before == '$' || brackets > 0 => brackets += 1,
                     ')' => brackets = brackets.saturating_sub(1),
                     '`' => is_in_backticks = !is_in_backticks,
@@ -320,7 +325,7 @@ impl Scan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Quotes::{Bare, Double};
+    use QuoteStyle::{Bare, Double};
 
     #[test]
     fn places_are_judged_as_a_shell_would() {
@@ -342,7 +347,7 @@ mod tests {
             ("echo `echo '\0'`", vec![Err(SINGLE)]),
             ("case \0 in a) echo \"\0\";; *) echo \0;; esac", vec![Ok(Bare), Ok(Double), Ok(Bare)]),
         ] {
-            assert_eq!(places(line), expected, "{line:?}");
+            assert_eq!(quoting_of(line), expected, "{line:?}");
         }
     }
 
@@ -367,7 +372,7 @@ mod tests {
             ("cat <<< \0", vec![Ok(Bare)]),
             ("cat <<EOF # '\n\0\nEOF\n", vec![Ok(Double)]),
         ] {
-            assert_eq!(places(line), expected, "{line:?}");
+            assert_eq!(quoting_of(line), expected, "{line:?}");
         }
     }
 
@@ -424,10 +429,10 @@ mod tests {
             // A word that is only called like such a program: it is refused, and nothing is run.
             "grep python3 -c \"a \0\"",
         ] {
-            assert_eq!(places(line), [Err(NESTED)], "{line:?}");
+            assert_eq!(quoting_of(line), [Err(NESTED)], "{line:?}");
         }
-        assert_eq!(places("eval \0 \0"), [Ok(Bare), Err(NESTED)]);
-        assert_eq!(places("ssh box \0 \"rm \0\""), [Ok(Bare), Err(NESTED)]);
+        assert_eq!(quoting_of("eval \0 \0"), [Ok(Bare), Err(NESTED)]);
+        assert_eq!(quoting_of("ssh box \0 \"rm \0\""), [Ok(Bare), Err(NESTED)]);
         for line in [
             "sh -c 'echo \"$1\"' _ \0",
             "sh -c \0",
@@ -449,7 +454,7 @@ mod tests {
             "cp \0 .",
             "rsync -e ssh \0 box:",
         ] {
-            assert!(places(line)[0].is_ok(), "{line:?}");
+            assert!(quoting_of(line)[0].is_ok(), "{line:?}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Templates: texts with expressions in them, such as `Plan {{ state.topic }}.`
 
-use super::scope::Scope;
-use super::shell::{Quotes, places};
-use super::walk::Wrong;
-use sayso_engine::Shell;
-use sayso_policy::{Formula, Values};
+use super::evaluate::ExpressionError;
+use super::scope::ExpressionScope;
+use super::shell::{QuoteStyle, quoting_of};
+use sayso_engine::ShellCommand;
+use sayso_policy::{CelFormula, FormulaValues};
 use serde_json::Value;
 
 /// The maximum size of a rendered text.
@@ -15,8 +15,8 @@ const VARIABLE_BYTES_MAX: usize = 100 * 1024;
 
 /// A text with expressions between `{{` and `}}`.
 #[derive(Debug, Clone)]
-pub struct Template {
-    pub(super) parts: Vec<Part>,
+pub struct TextTemplate {
+    pub(super) parts: Vec<TemplatePart>,
     /// The key and line in the file, for messages.
     pub(super) key: &'static str,
     pub(super) line: u64,
@@ -24,36 +24,36 @@ pub struct Template {
 
 /// A part of a template.
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum TemplatePart {
     Text(String),
-    Value { formula: Formula, line: u64, quotes: Quotes },
+    Value { formula: CelFormula, line: u64, quotes: QuoteStyle },
 }
 
 /// A part before its expression was parsed, with its position in the text.
-pub(super) enum Raw<'a> {
+pub(super) enum RawPart<'a> {
     Text(&'a str),
     Expression { text: &'a str, at: usize },
 }
 
-impl Template {
+impl TextTemplate {
     /// Renders the text with the values of a scope.
-    pub fn render(&self, scope: &Scope) -> Result<String, Wrong> {
+    pub fn render(&self, scope: &ExpressionScope) -> Result<String, ExpressionError> {
         scope.with(|values| self.text(values))
     }
 
     /// Renders the text with these values.
-    pub(super) fn text(&self, values: &Values<'_>) -> Result<String, Wrong> {
+    pub(super) fn text(&self, values: &FormulaValues<'_>) -> Result<String, ExpressionError> {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => text.push_str(plain),
-                Part::Value { formula, line, .. } => {
+                TemplatePart::Text(plain) => text.push_str(plain),
+                TemplatePart::Value { formula, line, .. } => {
                     text.push_str(&self.value(formula, *line, values)?);
                 }
             }
             if text.len() > TEXT_BYTES_MAX {
                 let why = format!("it comes to more than {TEXT_BYTES_MAX} bytes");
-                return Err(Wrong::new(self.key, self.line, why));
+                return Err(ExpressionError::new(self.key, self.line, why));
             }
         }
         Ok(text)
@@ -61,12 +61,15 @@ impl Template {
 
     /// Renders a command: values are passed as variables beside it, so that the shell never reads them as a part of
     /// the line.
-    pub(super) fn command(&self, values: &Values<'_>) -> Result<Shell, Wrong> {
-        let mut shell = Shell::default();
+    pub(super) fn command(
+        &self,
+        values: &FormulaValues<'_>,
+    ) -> Result<ShellCommand, ExpressionError> {
+        let mut shell = ShellCommand::default();
         for part in &self.parts {
             match part {
-                Part::Text(plain) => shell.line.push_str(plain),
-                Part::Value { formula, line, quotes } => {
+                TemplatePart::Text(plain) => shell.line.push_str(plain),
+                TemplatePart::Value { formula, line, quotes } => {
                     let value = self.value(formula, *line, values)?;
                     if value.contains('\0') || value.len() > VARIABLE_BYTES_MAX {
                         let why = format!(
@@ -74,12 +77,12 @@ impl Template {
                              {VARIABLE_BYTES_MAX} bytes, and no zero bytes",
                             formula.text()
                         );
-                        return Err(Wrong::new(self.key, *line, why));
+                        return Err(ExpressionError::new(self.key, *line, why));
                     }
                     let name = format!("SAYSO_VALUE_{}", shell.variables.len() + 1);
                     match quotes {
-                        Quotes::Bare => shell.line.push_str(&format!("\"${{{name}}}\"")),
-                        Quotes::Double => shell.line.push_str(&format!("${{{name}}}")),
+                        QuoteStyle::Bare => shell.line.push_str(&format!("\"${{{name}}}\"")),
+                        QuoteStyle::Double => shell.line.push_str(&format!("${{{name}}}")),
                     }
                     shell.variables.push((name, value));
                 }
@@ -88,8 +91,15 @@ impl Template {
         Ok(shell)
     }
 
-    fn value(&self, formula: &Formula, line: u64, values: &Values<'_>) -> Result<String, Wrong> {
-        let wrong = |why: &str| Wrong::new(self.key, line, format!("`{}`: {why}", formula.text()));
+    fn value(
+        &self,
+        formula: &CelFormula,
+        line: u64,
+        values: &FormulaValues<'_>,
+    ) -> Result<String, ExpressionError> {
+        let wrong = |why: &str| {
+            ExpressionError::new(self.key, line, format!("`{}`: {why}", formula.text()))
+        };
         match formula.value(values).map_err(|why| wrong(&why))? {
             Value::Null => Err(wrong("there is nothing to put here")),
             Value::String(text) => Ok(text),
@@ -99,33 +109,33 @@ impl Template {
 
     /// Returns the template as it was written.
     pub fn source(&self) -> String {
-        let part = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Value { formula, .. } => format!("{{{{ {} }}}}", formula.text()),
+        let part = |part: &TemplatePart| match part {
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Value { formula, .. } => format!("{{{{ {} }}}}", formula.text()),
         };
         self.parts.iter().map(part).collect()
     }
 
     /// Returns its text, if there is no expression in it.
     pub(super) fn plain(&self) -> Option<String> {
-        let is_plain = self.parts.iter().all(|part| matches!(part, Part::Text(_)));
+        let is_plain = self.parts.iter().all(|part| matches!(part, TemplatePart::Text(_)));
         is_plain.then(|| self.source())
     }
 }
 
 /// Splits a text into its parts, or returns the position of an expression that is never closed.
-pub(super) fn split(text: &str) -> Result<Vec<Raw<'_>>, usize> {
+pub(super) fn split(text: &str) -> Result<Vec<RawPart<'_>>, usize> {
     let mut parts = vec![];
     let mut from = 0;
     while let Some(open) = text[from..].find("{{").map(|at| at + from) {
         let close = closing(text, open + 2).ok_or(open)?;
-        parts.push(Raw::Text(&text[from..open]));
+        parts.push(RawPart::Text(&text[from..open]));
         let inner = &text[open + 2..close];
         let blank = inner.len() - inner.trim_start().len();
-        parts.push(Raw::Expression { text: inner.trim(), at: open + 2 + blank });
+        parts.push(RawPart::Expression { text: inner.trim(), at: open + 2 + blank });
         from = close + 2;
     }
-    parts.push(Raw::Text(&text[from..]));
+    parts.push(RawPart::Text(&text[from..]));
     Ok(parts)
 }
 
@@ -149,15 +159,15 @@ fn closing(text: &str, from: usize) -> Option<usize> {
 }
 
 /// Returns the quoting at each expression of a command, or the error of its place.
-pub(super) fn quotes(raw: &[Raw<'_>]) -> Vec<Result<Quotes, &'static str>> {
+pub(super) fn quotes(raw: &[RawPart<'_>]) -> Vec<Result<QuoteStyle, &'static str>> {
     let line: String = raw
         .iter()
         .map(|part| match part {
-            Raw::Text(text) => (*text).replace('\0', ""),
-            Raw::Expression { .. } => "\0".into(),
+            RawPart::Text(text) => (*text).replace('\0', ""),
+            RawPart::Expression { .. } => "\0".into(),
         })
         .collect();
-    places(&line)
+    quoting_of(&line)
 }
 
 #[cfg(test)]
@@ -167,9 +177,9 @@ mod tests {
 
     fn inner(text: &str) -> Vec<&str> {
         let parts = split(text).unwrap();
-        let expression = |part: &Raw<'_>| match part {
-            Raw::Expression { text: inner, at } => Some((*at, inner.len())),
-            Raw::Text(_) => None,
+        let expression = |part: &RawPart<'_>| match part {
+            RawPart::Expression { text: inner, at } => Some((*at, inner.len())),
+            RawPart::Text(_) => None,
         };
         let places: Vec<_> = parts.iter().filter_map(expression).collect();
         places.into_iter().map(|(at, length)| &text[at..at + length]).collect()

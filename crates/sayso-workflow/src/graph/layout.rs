@@ -1,7 +1,7 @@
 //! Layered layout of a workflow graph: boxes stand in layers from the first phase downward. An edge that leads back
 //! up is drawn beside them.
 
-use super::Graph;
+use super::WorkflowGraph;
 use std::collections::BTreeMap;
 
 /// The number of sweeps that order the boxes of each layer by their neighbours.
@@ -9,7 +9,7 @@ const SWEEPS: usize = 8;
 
 /// A slot in a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Slot {
+pub(super) enum LayoutSlot {
     /// A phase, by its number; the number after the last one is the end.
     Node(usize),
     /// Space for an edge that passes the layer, by the number of the edge.
@@ -18,15 +18,15 @@ pub(super) enum Slot {
 
 /// The layers, and the edges between them.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct GraphLayout {
     /// The slots of each layer, from left to right.
-    pub(super) layers: Vec<Vec<Slot>>,
-    pub(super) ways: Vec<Way>,
+    pub(super) layers: Vec<Vec<LayoutSlot>>,
+    pub(super) ways: Vec<DrawnEdge>,
 }
 
 /// A drawn edge between two boxes.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct DrawnEdge {
     /// The number of its first edge, which names it.
     pub(super) edge: usize,
     /// The labels of its edges, one after the other; empty where it is unconditional.
@@ -37,11 +37,11 @@ pub(super) struct Way {
     pub(super) is_back: bool,
 }
 
-impl Layout {
-    pub(super) fn of(graph: &Graph) -> Self {
+impl GraphLayout {
+    pub(super) fn of(graph: &WorkflowGraph) -> Self {
         let end = graph.nodes.len();
         let number = |name: &str| graph.nodes.iter().position(|node| node.name == name);
-        let mut ways: Vec<Way> = vec![];
+        let mut ways: Vec<DrawnEdge> = vec![];
         for (edge, is) in graph.edges.iter().enumerate() {
             let to = is.to.as_deref().map_or(Some(end), number);
             let (Some(from), Some(to)) = (number(&is.from), to) else { continue };
@@ -49,7 +49,9 @@ impl Layout {
             // Two edges between the same boxes are drawn as one.
             match ways.iter_mut().find(|way| (way.from, way.to) == (from, to)) {
                 Some(way) => way.labels.push(label),
-                None => ways.push(Way { edge, labels: vec![label], from, to, is_back: false }),
+                None => {
+                    ways.push(DrawnEdge { edge, labels: vec![label], from, to, is_back: false })
+                }
             }
         }
         for way in &mut ways {
@@ -64,11 +66,11 @@ impl Layout {
         let deepest = depth.iter().copied().max().unwrap_or(0);
         let mut layers = vec![vec![]; deepest + 1];
         for (node, depth) in depth.iter().enumerate() {
-            layers[*depth].push(Slot::Node(node));
+            layers[*depth].push(LayoutSlot::Node(node));
         }
         for way in ways.iter().filter(|way| !way.is_back) {
             for layer in &mut layers[depth[way.from] + 1..depth[way.to]] {
-                layer.push(Slot::Passing(way.edge));
+                layer.push(LayoutSlot::Passing(way.edge));
             }
         }
         order(&mut layers, &ways, &depth);
@@ -76,7 +78,7 @@ impl Layout {
     }
 
     /// Returns the layer of a slot, and its position there.
-    pub(super) fn place(&self, slot: Slot) -> (usize, usize) {
+    pub(super) fn place(&self, slot: LayoutSlot) -> (usize, usize) {
         let found = self.layers.iter().enumerate().find_map(|(layer, slots)| {
             slots.iter().position(|other| *other == slot).map(|at| (layer, at))
         });
@@ -85,7 +87,7 @@ impl Layout {
 }
 
 /// Marks the edges that lead back, so that the others have no cycle (depth-first search).
-fn mark_back(ways: &mut [Way], nodes: usize) {
+fn mark_back(ways: &mut [DrawnEdge], nodes: usize) {
     let mut state = vec![0_u8; nodes];
     for start in 0..nodes {
         if state[start] != 0 {
@@ -117,7 +119,7 @@ fn mark_back(ways: &mut [Way], nodes: usize) {
 }
 
 /// Returns the layer of each box: below all that lead to it. The end is below everything.
-fn depths(ways: &[Way], nodes: usize) -> Vec<usize> {
+fn depths(ways: &[DrawnEdge], nodes: usize) -> Vec<usize> {
     let mut depth = vec![0; nodes];
     for _ in 0..nodes {
         for way in ways.iter().filter(|way| !way.is_back) {
@@ -131,14 +133,14 @@ fn depths(ways: &[Way], nodes: usize) -> Vec<usize> {
 }
 
 /// Orders the slots of each layer, so that few edges cross.
-fn order(layers: &mut [Vec<Slot>], ways: &[Way], depth: &[usize]) {
+fn order(layers: &mut [Vec<LayoutSlot>], ways: &[DrawnEdge], depth: &[usize]) {
     // The slots that each slot is joined to in the layer above and below.
-    let mut joined: BTreeMap<Slot, Vec<Slot>> = BTreeMap::new();
+    let mut joined: BTreeMap<LayoutSlot, Vec<LayoutSlot>> = BTreeMap::new();
     for way in ways.iter().filter(|way| !way.is_back) {
-        let passing = (depth[way.from] + 1..depth[way.to]).map(|_| Slot::Passing(way.edge));
-        let mut chain = vec![Slot::Node(way.from)];
+        let passing = (depth[way.from] + 1..depth[way.to]).map(|_| LayoutSlot::Passing(way.edge));
+        let mut chain = vec![LayoutSlot::Node(way.from)];
         chain.extend(passing);
-        chain.push(Slot::Node(way.to));
+        chain.push(LayoutSlot::Node(way.to));
         for pair in chain.windows(2) {
             joined.entry(pair[0]).or_default().push(pair[1]);
             joined.entry(pair[1]).or_default().push(pair[0]);
@@ -152,7 +154,7 @@ fn order(layers: &mut [Vec<Slot>], ways: &[Way], depth: &[usize]) {
                 _ => (count - 1 - step, count - step),
             };
             let fixed = layers[beside].clone();
-            let middle = |slot: &Slot, now: usize| {
+            let middle = |slot: &LayoutSlot, now: usize| {
                 let near = joined.get(slot).into_iter().flatten();
                 let places: Vec<f64> = near
                     .filter_map(|other| fixed.iter().position(|slot| slot == other))
@@ -163,7 +165,7 @@ fn order(layers: &mut [Vec<Slot>], ways: &[Way], depth: &[usize]) {
                     false => places.iter().sum::<f64>() / places.len() as f64,
                 }
             };
-            let mut keyed: Vec<(f64, Slot)> = layers[at]
+            let mut keyed: Vec<(f64, LayoutSlot)> = layers[at]
                 .iter()
                 .enumerate()
                 .map(|(now, slot)| (middle(slot, now), *slot))

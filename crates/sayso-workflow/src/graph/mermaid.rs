@@ -1,11 +1,11 @@
 //! Draws a workflow graph as a Mermaid flowchart.
 
-use super::{Does, Graph, Node, Standing, State};
+use super::{GraphNode, GraphProgress, NodeState, NodeWork, WorkflowGraph};
 use std::fmt::Write;
 
-impl Graph {
+impl WorkflowGraph {
     /// Returns the picture as a flowchart of Mermaid.
-    pub fn mermaid(&self, standing: &Standing) -> String {
+    pub fn mermaid(&self, standing: &GraphProgress) -> String {
         let mut text = String::from("flowchart TD\n");
         for (at, node) in self.nodes.iter().enumerate() {
             let state = standing.of(&node.name);
@@ -39,27 +39,27 @@ impl Graph {
 }
 
 /// Returns the shape of a box: a question to a person has slanted sides.
-fn shape(node: &Node) -> (&'static str, &'static str) {
+fn shape(node: &GraphNode) -> (&'static str, &'static str) {
     match node.does {
-        Some(Does::Agent) => ("(", ")"),
-        Some(Does::Command) => ("[", "]"),
+        Some(NodeWork::Agent) => ("(", ")"),
+        Some(NodeWork::Command) => ("[", "]"),
         None => ("[/", "/]"),
     }
 }
 
-fn class(state: State) -> Option<&'static str> {
+fn class(state: NodeState) -> Option<&'static str> {
     match state {
-        State::Open => None,
-        State::Done => Some("done"),
-        State::Here => Some("here"),
-        State::Waits => Some("waits"),
+        NodeState::Open => None,
+        NodeState::Done => Some("done"),
+        NodeState::Here => Some("here"),
+        NodeState::Waits => Some("waits"),
     }
 }
 
 /// Escapes characters that Mermaid or a page would interpret.
 fn harmless(text: &str) -> String {
     let mut safe = String::new();
-    for c in sayso_core::text::harmless_line(text).chars() {
+    for c in sayso_core::text::sanitize_line(text).chars() {
         match c {
             '#' | '"' | '<' | '>' | '&' | '`' | '|' | '\\' | '[' | ']' | '{' | '}' | '(' | ')' => {
                 let _ = write!(safe, "#{};", u32::from(c));

@@ -1,8 +1,8 @@
 //! Draws a workflow graph as SVG: no script, no style sheet, nothing fetched. Lines and letters have the colour of
 //! the text around the picture, so that it fits a light page and a dark one.
 
-use super::layout::{Layout, Slot, Way};
-use super::{Does, Graph, Node, Standing, State, shorten};
+use super::layout::{DrawnEdge, GraphLayout, LayoutSlot};
+use super::{GraphNode, GraphProgress, NodeState, NodeWork, WorkflowGraph, shorten};
 use std::fmt::Write;
 
 const BOX_WIDTH: f64 = 190.0;
@@ -25,34 +25,34 @@ const LINES_MAX: usize = 4;
 const LOOP: f64 = 26.0;
 
 /// The picture while it is drawn.
-struct Drawing<'a> {
-    graph: &'a Graph,
-    layout: Layout,
+struct SvgDrawing<'a> {
+    graph: &'a WorkflowGraph,
+    layout: GraphLayout,
     /// The width of the widest layer.
     wide: f64,
 }
 
-impl Graph {
+impl WorkflowGraph {
     /// Returns the picture as SVG.
-    pub fn svg(&self, standing: &Standing) -> String {
-        let layout = Layout::of(self);
+    pub fn svg(&self, standing: &GraphProgress) -> String {
+        let layout = GraphLayout::of(self);
         let wide =
             layout.layers.iter().map(|layer| width(&layout, layer)).fold(BOX_WIDTH, f64::max);
-        let drawing = Drawing { graph: self, layout, wide };
+        let drawing = SvgDrawing { graph: self, layout, wide };
         drawing.whole(standing)
     }
 }
 
 /// Returns the width of a layer.
-fn width(layout: &Layout, layer: &[Slot]) -> f64 {
+fn width(layout: &GraphLayout, layer: &[LayoutSlot]) -> f64 {
     let slots = layer.iter().map(|slot| slot_width(layout, *slot)).sum::<f64>();
     slots + GAP * layer.len().saturating_sub(1) as f64
 }
 
-fn slot_width(layout: &Layout, slot: Slot) -> f64 {
+fn slot_width(layout: &GraphLayout, slot: LayoutSlot) -> f64 {
     match slot {
-        Slot::Node(_) => BOX_WIDTH,
-        Slot::Passing(edge) => {
+        LayoutSlot::Node(_) => BOX_WIDTH,
+        LayoutSlot::Passing(edge) => {
             let way = layout.ways.iter().find(|way| way.edge == edge);
             PASSING_WIDTH + way.map_or(0.0, label_width)
         }
@@ -60,15 +60,15 @@ fn slot_width(layout: &Layout, slot: Slot) -> f64 {
 }
 
 /// Returns the position of the line in its slot: a passing edge has its label on the right.
-fn line_in(slot: Slot) -> f64 {
+fn line_in(slot: LayoutSlot) -> f64 {
     match slot {
-        Slot::Node(_) => BOX_WIDTH / 2.0,
-        Slot::Passing(_) => PASSING_WIDTH / 2.0,
+        LayoutSlot::Node(_) => BOX_WIDTH / 2.0,
+        LayoutSlot::Passing(_) => PASSING_WIDTH / 2.0,
     }
 }
 
-impl Drawing<'_> {
-    fn whole(&self, standing: &Standing) -> String {
+impl SvgDrawing<'_> {
+    fn whole(&self, standing: &GraphProgress) -> String {
         let lanes = self.lanes();
         let (width, layers) = (self.wide + 2.0 * MARGIN, self.layout.layers.len() as f64);
         let loops = self.layout.ways.iter().filter(|way| way.from == way.to);
@@ -83,7 +83,7 @@ impl Drawing<'_> {
         let _ = writeln!(svg, "<title>{}</title>", escape(&self.graph.name));
         let _ = writeln!(svg, "<desc>{}</desc>", escape(&self.graph.text(standing, true)));
         svg.push_str(ARROW);
-        let mut room = Room::default();
+        let mut room = LabelSpace::default();
         for way in self.layout.ways.iter().filter(|way| !way.is_back) {
             self.way_down(&mut svg, way, &mut room);
         }
@@ -102,13 +102,13 @@ impl Drawing<'_> {
     }
 
     /// Returns the middle of the upper edge of a slot.
-    fn top(&self, slot: Slot) -> (f64, f64) {
+    fn top(&self, slot: LayoutSlot) -> (f64, f64) {
         let (layer, _) = self.layout.place(slot);
         self.top_in(layer, slot)
     }
 
     /// Returns the same in one of the layers that an edge passes.
-    fn top_in(&self, layer: usize, slot: Slot) -> (f64, f64) {
+    fn top_in(&self, layer: usize, slot: LayoutSlot) -> (f64, f64) {
         let slots = &self.layout.layers[layer];
         let at = slots.iter().position(|other| *other == slot).unwrap_or_default();
         let before: f64 = slots[..at].iter().map(|s| slot_width(&self.layout, *s) + GAP).sum();
@@ -116,15 +116,15 @@ impl Drawing<'_> {
         (left + before + line_in(slot), MARGIN + layer as f64 * (BOX_HEIGHT + DROP))
     }
 
-    fn node(&self, svg: &mut String, number: usize, node: &Node, state: State) {
-        let (x, y) = self.top(Slot::Node(number));
+    fn node(&self, svg: &mut String, number: usize, node: &GraphNode, state: NodeState) {
+        let (x, y) = self.top(LayoutSlot::Node(number));
         let (left, round) =
-            (x - BOX_WIDTH / 2.0, if node.does == Some(Does::Agent) { 16 } else { 4 });
+            (x - BOX_WIDTH / 2.0, if node.does == Some(NodeWork::Agent) { 16 } else { 4 });
         let (colour, wide, dashes) = match state {
-            State::Open => ("currentColor", 1.2, ""),
-            State::Done => ("#2e7d32", 2.0, ""),
-            State::Here => ("#1e74d0", 3.5, ""),
-            State::Waits => ("#c77700", 3.5, " stroke-dasharray=\"7 4\""),
+            NodeState::Open => ("currentColor", 1.2, ""),
+            NodeState::Done => ("#2e7d32", 2.0, ""),
+            NodeState::Here => ("#1e74d0", 3.5, ""),
+            NodeState::Waits => ("#c77700", 3.5, " stroke-dasharray=\"7 4\""),
         };
         let class = state.in_words().split(' ').next().unwrap_or_default();
         let class = if class.is_empty() { "open" } else { class };
@@ -136,10 +136,10 @@ impl Drawing<'_> {
             escape(&node.name),
         );
         let sign = match state {
-            State::Open => "",
-            State::Done => "✓ ",
-            State::Here => "▶ ",
-            State::Waits => "? ",
+            NodeState::Open => "",
+            NodeState::Done => "✓ ",
+            NodeState::Here => "▶ ",
+            NodeState::Waits => "? ",
         };
         let name = format!("{sign}{}", shorten(&node.name, 22));
         // Wide letters are squeezed rather than drawn over the side of the box.
@@ -151,8 +151,8 @@ impl Drawing<'_> {
         };
         self.words(svg, (x, y + 24.0), &name, &format!(" font-weight=\"600\"{squeezed}"));
         let said = match state {
-            State::Waits => "waits for a person",
-            State::Open | State::Done | State::Here => node.in_words(),
+            NodeState::Waits => "waits for a person",
+            NodeState::Open | NodeState::Done | NodeState::Here => node.in_words(),
         };
         self.words(svg, (x, y + 43.0), said, " font-size=\"12\"");
         svg.push_str("</g>\n");
@@ -168,7 +168,7 @@ impl Drawing<'_> {
     }
 
     fn end(&self, svg: &mut String) {
-        let (x, y) = self.top(Slot::Node(self.graph.nodes.len()));
+        let (x, y) = self.top(LayoutSlot::Node(self.graph.nodes.len()));
         let _ = write!(
             svg,
             "<g class=\"end\"><circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"18\" stroke-width=\"2\"/>",
@@ -179,14 +179,14 @@ impl Drawing<'_> {
     }
 
     /// Draws an edge to a box further down, through the slots that were reserved for it.
-    fn way_down(&self, svg: &mut String, way: &Way, room: &mut Room) {
-        let (from, _) = self.layout.place(Slot::Node(way.from));
-        let (to, _) = self.layout.place(Slot::Node(way.to));
+    fn way_down(&self, svg: &mut String, way: &DrawnEdge, room: &mut LabelSpace) {
+        let (from, _) = self.layout.place(LayoutSlot::Node(way.from));
+        let (to, _) = self.layout.place(LayoutSlot::Node(way.to));
         let (x, y) = self.leaves(way);
         let mut path = format!("M{x:.1} {y:.1}");
         let mut at = (x, y);
         for layer in from + 1..to {
-            let (x, y) = self.top_in(layer, Slot::Passing(way.edge));
+            let (x, y) = self.top_in(layer, LayoutSlot::Passing(way.edge));
             curve(&mut path, at, (x, y));
             let _ = write!(path, " L{x:.1} {:.1}", y + BOX_HEIGHT);
             at = (x, y + BOX_HEIGHT);
@@ -197,7 +197,7 @@ impl Drawing<'_> {
         // Just after its start: there it can be told from the others.
         let first = match to - from {
             1 => target,
-            _ => self.top_in(from + 1, Slot::Passing(way.edge)),
+            _ => self.top_in(from + 1, LayoutSlot::Passing(way.edge)),
         };
         // Just before the next slot: slots have space between them.
         let place = (first.0 + 7.0, first.1 - 7.0);
@@ -206,8 +206,8 @@ impl Drawing<'_> {
     }
 
     /// Returns the start of an edge at its box: beside the other edges from it, in their order from left to right.
-    fn leaves(&self, way: &Way) -> (f64, f64) {
-        let (x, y) = self.top(Slot::Node(way.from));
+    fn leaves(&self, way: &DrawnEdge) -> (f64, f64) {
+        let (x, y) = self.top(LayoutSlot::Node(way.from));
         let ways = self.layout.ways.iter().filter(|w| !w.is_back && w.from == way.from);
         let mut beside: Vec<(f64, usize)> = ways.map(|w| (self.heads_for(w), w.edge)).collect();
         beside.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -217,21 +217,21 @@ impl Drawing<'_> {
     }
 
     /// Returns the horizontal position of the first slot on an edge.
-    fn heads_for(&self, way: &Way) -> f64 {
-        let (from, _) = self.layout.place(Slot::Node(way.from));
-        let (to, _) = self.layout.place(Slot::Node(way.to));
+    fn heads_for(&self, way: &DrawnEdge) -> f64 {
+        let (from, _) = self.layout.place(LayoutSlot::Node(way.from));
+        let (to, _) = self.layout.place(LayoutSlot::Node(way.to));
         match to - from {
-            0 | 1 => self.top(Slot::Node(way.to)).0,
-            _ => self.top_in(from + 1, Slot::Passing(way.edge)).0,
+            0 | 1 => self.top(LayoutSlot::Node(way.to)).0,
+            _ => self.top_in(from + 1, LayoutSlot::Passing(way.edge)).0,
         }
     }
 
-    fn arrives(&self, way: &Way) -> (f64, f64) {
-        let (x, y) = self.top(Slot::Node(way.to));
+    fn arrives(&self, way: &DrawnEdge) -> (f64, f64) {
+        let (x, y) = self.top(LayoutSlot::Node(way.to));
         let is_end = way.to == self.graph.nodes.len();
         let ways = self.layout.ways.iter().filter(|w| !w.is_back && w.to == way.to);
         let mut beside: Vec<(f64, usize)> =
-            ways.map(|w| (self.top(Slot::Node(w.from)).0, w.edge)).collect();
+            ways.map(|w| (self.top(LayoutSlot::Node(w.from)).0, w.edge)).collect();
         beside.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at = beside.iter().position(|(_, edge)| *edge == way.edge).unwrap_or_default();
         let share = (at + 1) as f64 / (beside.len() + 1) as f64 - 0.5;
@@ -240,9 +240,9 @@ impl Drawing<'_> {
     }
 
     /// Returns the back edges with their lanes: short ones inside, each with space for its label.
-    fn lanes(&self) -> Vec<(&Way, f64)> {
-        let layer = |node: usize| self.layout.place(Slot::Node(node)).0;
-        let mut back: Vec<&Way> =
+    fn lanes(&self) -> Vec<(&DrawnEdge, f64)> {
+        let layer = |node: usize| self.layout.place(LayoutSlot::Node(node)).0;
+        let mut back: Vec<&DrawnEdge> =
             self.layout.ways.iter().filter(|way| way.is_back && way.from != way.to).collect();
         back.sort_by_key(|way| layer(way.from).saturating_sub(layer(way.to)));
         let loops = self.layout.ways.iter().filter(|way| way.from == way.to);
@@ -257,9 +257,9 @@ impl Drawing<'_> {
     }
 
     /// Draws an edge to a box further up: out to the right, up a lane of its own, and back in.
-    fn way_back(&self, svg: &mut String, way: &Way, lane: f64, at: usize) {
-        let (from_x, from_y) = self.top(Slot::Node(way.from));
-        let (to_x, to_y) = self.top(Slot::Node(way.to));
+    fn way_back(&self, svg: &mut String, way: &DrawnEdge, lane: f64, at: usize) {
+        let (from_x, from_y) = self.top(LayoutSlot::Node(way.from));
+        let (to_x, to_y) = self.top(LayoutSlot::Node(way.to));
         let (start, goal) = (from_x + BOX_WIDTH / 2.0, to_x + BOX_WIDTH / 2.0);
         // Apart from those that leave and arrive at the same boxes.
         let apart = (at % 4) as f64 * 7.0;
@@ -276,8 +276,8 @@ impl Drawing<'_> {
     }
 
     /// Draws an edge from a box to itself, at its right side.
-    fn way_round(&self, svg: &mut String, way: &Way) {
-        let (x, y) = self.top(Slot::Node(way.from));
+    fn way_round(&self, svg: &mut String, way: &DrawnEdge) {
+        let (x, y) = self.top(LayoutSlot::Node(way.from));
         let (side, low, high) = (x + BOX_WIDTH / 2.0, y + BOX_HEIGHT - 10.0, y + 10.0);
         let out = side + LOOP;
         let path = format!(
@@ -287,12 +287,12 @@ impl Drawing<'_> {
         self.label(svg, way, (side + LOOP * 0.8, y + BOX_HEIGHT - 8.0), "start");
     }
 
-    fn right_of_loop(&self, way: &Way) -> f64 {
-        let (x, _) = self.top(Slot::Node(way.from));
+    fn right_of_loop(&self, way: &DrawnEdge) -> f64 {
+        let (x, _) = self.top(LayoutSlot::Node(way.from));
         x + BOX_WIDTH / 2.0 + LOOP + label_width(way) + MARGIN / 2.0
     }
 
-    fn draw(&self, svg: &mut String, way: &Way, path: &str) {
+    fn draw(&self, svg: &mut String, way: &DrawnEdge, path: &str) {
         let is_no = |label: &String| matches!(label.as_str(), "no" | "no answer");
         let is_dashed = !way.labels.is_empty() && way.labels.iter().all(is_no);
         let dashes = if is_dashed { " stroke-dasharray=\"5 4\"" } else { "" };
@@ -303,7 +303,7 @@ impl Drawing<'_> {
     }
 
     /// Draws the labels of an edge, line by line, the last one at the given place.
-    fn label(&self, svg: &mut String, way: &Way, (x, y): (f64, f64), anchor: &str) {
+    fn label(&self, svg: &mut String, way: &DrawnEdge, (x, y): (f64, f64), anchor: &str) {
         for (above, whole) in way.labels.iter().rev().enumerate() {
             let y = y - above as f64 * LINE;
             let _ = writeln!(
@@ -319,12 +319,12 @@ impl Drawing<'_> {
 
 /// The areas of the labels drawn so far, so that no two of them overlap.
 #[derive(Default)]
-struct Room {
+struct LabelSpace {
     /// Left and right ends, and heights.
     taken: Vec<(f64, f64, f64)>,
 }
 
-impl Room {
+impl LabelSpace {
     /// Returns the number of lines above its place at which a label is free. The number is limited by the box above.
     fn line(&mut self, (x, y): (f64, f64), width: f64, lines: usize) -> f64 {
         let heights = |line: usize| (line..line + lines).map(|at| y - at as f64 * LINE);
@@ -354,7 +354,7 @@ fn curve(path: &mut String, from: (f64, f64), to: (f64, f64)) {
         write!(path, " C{:.1} {first:.1} {:.1} {second:.1} {:.1} {:.1}", from.0, to.0, to.0, to.1);
 }
 
-fn label_width(way: &Way) -> f64 {
+fn label_width(way: &DrawnEdge) -> f64 {
     let longest = way.labels.iter().map(|whole| label(whole).chars().count()).max();
     longest.unwrap_or(0) as f64 * CHAR_WIDTH
 }

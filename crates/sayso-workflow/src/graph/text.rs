@@ -1,13 +1,13 @@
 //! Draws a workflow graph as text for a terminal: one line for a phase, with its edges below.
 
-use super::{Graph, Node, Standing, State, shorten};
+use super::{GraphNode, GraphProgress, NodeState, WorkflowGraph, shorten};
 use std::fmt::Write;
 
 /// The width that fits on any terminal.
 const COLUMNS: usize = 80;
 
 /// The characters of the picture.
-struct Signs {
+struct GraphSymbols {
     done: &'static str,
     here: &'static str,
     waits: &'static str,
@@ -18,7 +18,7 @@ struct Signs {
     and: &'static str,
 }
 
-const DRAWN: Signs = Signs {
+const DRAWN: GraphSymbols = GraphSymbols {
     done: "✓",
     here: "▶",
     waits: "?",
@@ -28,7 +28,7 @@ const DRAWN: Signs = Signs {
     end: "●",
     and: " · ",
 };
-const PLAIN: Signs = Signs {
+const PLAIN: GraphSymbols = GraphSymbols {
     done: "x",
     here: ">",
     waits: "?",
@@ -39,9 +39,9 @@ const PLAIN: Signs = Signs {
     and: " - ",
 };
 
-impl Graph {
+impl WorkflowGraph {
     /// Returns the picture as lines of at most 80 columns. `is_plain` leaves out all but ASCII.
-    pub fn text(&self, standing: &Standing, is_plain: bool) -> String {
+    pub fn text(&self, standing: &GraphProgress, is_plain: bool) -> String {
         let signs = if is_plain { PLAIN } else { DRAWN };
         let names = self.nodes.iter().map(|node| node.name.chars().count());
         let wide = names.max().unwrap_or(0).clamp(4, 28);
@@ -55,12 +55,19 @@ impl Graph {
         if is_plain { text.replace('…', ".") } else { text }
     }
 
-    fn node(&self, text: &mut String, node: &Node, state: State, wide: usize, signs: &Signs) {
+    fn node(
+        &self,
+        text: &mut String,
+        node: &GraphNode,
+        state: NodeState,
+        wide: usize,
+        signs: &GraphSymbols,
+    ) {
         let sign = match state {
-            State::Open => signs.open,
-            State::Done => signs.done,
-            State::Here => signs.here,
-            State::Waits => signs.waits,
+            NodeState::Open => signs.open,
+            NodeState::Done => signs.done,
+            NodeState::Here => signs.here,
+            NodeState::Waits => signs.waits,
         };
         let name = shorten(&node.name, wide);
         let said = [node.in_words(), state.in_words()];
@@ -73,10 +80,10 @@ impl Graph {
     fn ways(
         &self,
         text: &mut String,
-        node: &Node,
+        node: &GraphNode,
         below: Option<&str>,
         wide: usize,
-        signs: &Signs,
+        signs: &GraphSymbols,
     ) {
         let ways: Vec<_> = self.from(&node.name).collect();
         if let [only] = ways[..]

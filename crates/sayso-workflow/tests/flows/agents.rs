@@ -2,14 +2,16 @@
 
 use crate::shared::{Site, block_on, on_both};
 use sayso_core::Answer;
-use sayso_workflow::{Agent, Human, HumanInput, Outcome, Phase, State, Turned, Workflow};
+use sayso_workflow::{
+    FlowOutcome, FlowState, HumanInput, HumanQuestion, InstalledAgent, Phase, TurnReport, Workflow,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A program that notes that it was called, and answers what it is told by `says`.
-fn agent(folder: &Path, says: &str) -> Agent {
+fn agent(folder: &Path, says: &str) -> InstalledAgent {
     let script = format!("cat >> told.txt; echo >> told.txt; {says}");
-    Agent::command("sh").variables(std::env::vars()).args(["-c", &script]).folder(folder)
+    InstalledAgent::command("sh").variables(std::env::vars()).args(["-c", &script]).folder(folder)
 }
 
 fn told(folder: &Path) -> Vec<String> {
@@ -29,15 +31,15 @@ on_both! {
             Workflow::new("port", 1)
                 .phase(
                     Phase::new("find")
-                        .agent(move |state: State<String>| asks.turn(format!("find {}", state.data)))
-                        .human_if(|_, turned: &Turned| turned.questions.first().map(Human::text))
+                        .agent(move |state: FlowState<String>| asks.turn(format!("find {}", state.data)))
+                        .human_if(|_, turned: &TurnReport| turned.questions.first().map(HumanQuestion::text))
                         .hear(|state, said| *state = said.value.clone().unwrap_or_default())
                         .next("take"),
                 )
                 .phase(
                     Phase::new("take")
-                        .agent(move |state: State<String>| does.turn(format!("take {}", state.data)))
-                        .keep(|state, turned: &Turned| *state = format!("{}, {}", state, turned.completed))
+                        .agent(move |state: FlowState<String>| does.turn(format!("take {}", state.data)))
+                        .keep(|state, turned: &TurnReport| *state = format!("{}, {}", state, turned.completed))
                         .terminal(),
                 )
                 .build()
@@ -48,11 +50,11 @@ on_both! {
             let flow = inbox.begin(&workflow(), "one", "a port".into()).await.unwrap();
             flow.run(HumanInput::Park).await.unwrap()
         });
-        assert!(matches!(run(), Outcome::Waits(questions) if questions[0].prompt == "Which port?"));
-        assert!(matches!(run(), Outcome::Waits(_)));
+        assert!(matches!(run(), FlowOutcome::Waits(questions) if questions[0].prompt == "Which port?"));
+        assert!(matches!(run(), FlowOutcome::Waits(_)));
         site.answer(&site.open()[0], Answer::text("8081"));
         let done = run();
-        assert!(matches!(&done, Outcome::Done(state) if state.data == "8081, true"), "{done:?}");
+        assert!(matches!(&done, FlowOutcome::Done(state) if state.data == "8081, true"), "{done:?}");
         assert_eq!(told(folder.path()), ["find a port", "take 8081"]);
     }
 }
@@ -61,7 +63,7 @@ on_both! {
 #[test]
 fn what_is_not_plainly_done_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
-    let turn = |agent: &Agent| block_on(agent.turn("go"));
+    let turn = |agent: &InstalledAgent| block_on(agent.turn("go"));
     let fails = |says: &str, why: &str| {
         let error = turn(&agent(folder.path(), says)).unwrap_err();
         assert!(error.contains(why), "{says}: {error}");
@@ -72,8 +74,9 @@ fn what_is_not_plainly_done_is_a_failure() {
     // A question that is not understood is not passed over.
     fails("echo '<promise>INPUT_NEDED: Which port?</promise>'", "not understood");
     fails("echo '<promise>INPUT_NEEDED: Which port?'", "not understood");
-    let missing =
-        Agent::command("no-such-program-here").variables(std::env::vars()).folder(folder.path());
+    let missing = InstalledAgent::command("no-such-program-here")
+        .variables(std::env::vars())
+        .folder(folder.path());
     assert!(turn(&missing).unwrap_err().contains("no-such-program-here"));
     let plain = turn(&agent(folder.path(), "echo It is done, I think.")).unwrap();
     assert!(!plain.completed && plain.questions.is_empty() && plain.text.contains("I think"));

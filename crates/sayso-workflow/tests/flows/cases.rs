@@ -2,7 +2,7 @@
 
 use crate::shared::{Site, block_on, on_both, picked};
 use sayso_core::Answer;
-use sayso_workflow::{Human, HumanInput, Outcome, Phase, State, Workflow};
+use sayso_workflow::{FlowOutcome, FlowState, HumanInput, HumanQuestion, Phase, Workflow};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,9 +24,9 @@ fn counting(count: &Counted) -> impl Fn() -> u32 + Clone + Send + Sync + 'static
     move || count.fetch_add(1, Ordering::SeqCst) + 1
 }
 
-fn done(outcome: Outcome<Work>) -> State<Work> {
+fn done(outcome: FlowOutcome<Work>) -> FlowState<Work> {
     match outcome {
-        Outcome::Done(state) => state,
+        FlowOutcome::Done(state) => state,
         other => panic!("it is not done: {other:?}"),
     }
 }
@@ -37,7 +37,7 @@ fn run(
     workflow: &Workflow<Work>,
     start: Work,
     people: impl FnOnce() + Send,
-) -> Outcome<Work> {
+) -> FlowOutcome<Work> {
     let inbox = site.inbox();
     std::thread::scope(|scope| {
         scope.spawn(people);
@@ -56,12 +56,12 @@ on_both! {
         let workflow = Workflow::new("planned", 1)
             .phase(
                 Phase::new("plan")
-                    .agent(move |state: State<Work>| {
+                    .agent(move |state: FlowState<Work>| {
                         let (round, wish) = (count(), state.reason().unwrap_or_default());
                         async move { Ok::<_, String>(vec![format!("step {round} {wish}")]) }
                     })
                     .keep(|state: &mut Work, plan: &Vec<String>| state.plan = plan.clone())
-                    .human_if(|state, _| Human::approval(format!("Approve?\n{}", state.plan.join("\n"))))
+                    .human_if(|state, _| HumanQuestion::approval(format!("Approve?\n{}", state.plan.join("\n"))))
                     .next_by(["execute", "plan"], |state, _| if state.approved { "execute" } else { "plan" }),
             )
             .phase(
@@ -97,19 +97,19 @@ on_both! {
         let workflow = Workflow::new("dynamic", 1)
             .phase(
                 Phase::new("code")
-                    .agent(|state: State<Work>| async move { Ok::<_, String>(state.rounds + 1) })
+                    .agent(|state: FlowState<Work>| async move { Ok::<_, String>(state.rounds + 1) })
                     .keep(|state: &mut Work, round: &u32| state.rounds = *round)
                     .next("review"),
             )
             .phase(
                 Phase::new("review")
-                    .agent(|state: State<Work>| async move {
+                    .agent(|state: FlowState<Work>| async move {
                         let options = vec!["Redesign".to_owned(), "Ship".to_owned()];
                         let question = format!("Round {}: what now?", state.rounds);
                         Ok::<_, String>(Review { needs_human: state.rounds > 0, question, options })
                     })
                     .human_if(|_, review: &Review| {
-                        review.needs_human.then(|| Human::choice(&review.question, &review.options))
+                        review.needs_human.then(|| HumanQuestion::choice(&review.question, &review.options))
                     })
                     .next_by(["code", "done"], |state, _| match state.value() {
                         Some("Redesign") => "code",
@@ -134,7 +134,7 @@ on_both! {
             Phase::new(name)
                 .agent(move |_| async move { Ok::<_, String>(name.to_owned()) })
                 .keep(|state: &mut Work, said: &String| state.plan.push(said.clone()))
-                .human(Human::approval(question))
+                .human(HumanQuestion::approval(question))
         };
         let workflow = Workflow::new("several", 1)
             .phase(step("research", "Is the research sound?").next("write"))
@@ -155,9 +155,9 @@ fn classifier() -> Workflow<Work> {
     Workflow::new("conditional", 1)
         .phase(
             Phase::new("classify")
-                .agent(|state: State<Work>| async move { Ok::<_, String>(state.confidence) })
+                .agent(|state: FlowState<Work>| async move { Ok::<_, String>(state.confidence) })
                 .human_if(|_, confidence: &f64| {
-                    (*confidence < 0.8).then(|| Human::approval("Is it a cat?"))
+                    (*confidence < 0.8).then(|| HumanQuestion::approval("Is it a cat?"))
                 })
                 .terminal(),
         )
@@ -199,7 +199,7 @@ on_both! {
         let workflow = Workflow::new("branching", 1)
             .phase(
                 Phase::new("choose")
-                    .human(Human::choice("Which way?", ["Fast", "Thorough"]).or_other())
+                    .human(HumanQuestion::choice("Which way?", ["Fast", "Thorough"]).or_other())
                     .hear(|state: &mut Work, said| state.draft = said.value.clone().unwrap_or_default())
                     .next_by(["fast", "thorough", "custom"], |state, ()| match state.value() {
                         Some("Fast") => "fast",
@@ -242,14 +242,14 @@ on_both! {
         let workflow = Workflow::new("refinement", 1)
             .phase(
                 Phase::new("write")
-                    .agent(|state: State<Work>| async move {
+                    .agent(|state: FlowState<Work>| async move {
                         Ok::<_, String>(format!("{} {}", state.draft, state.reason().unwrap_or("first".into())))
                     })
                     .keep(|state: &mut Work, draft: &String| {
                         state.draft = draft.trim().to_owned();
                         state.rounds += 1;
                     })
-                    .human_if(|state, _| Human::approval(format!("Good? {}", state.draft)))
+                    .human_if(|state, _| HumanQuestion::approval(format!("Good? {}", state.draft)))
                     .on_reject("write")
                     .next("publish"),
             )

@@ -1,11 +1,12 @@
 //! The shipped workflows: read clean, and do what they say as far as commands go.
 
 use sayso_core::Answer;
-use sayso_engine::worker::{CommandCame, CommandStep};
+use sayso_engine::worker::{CommandOutcome, CommandStep};
 use sayso_workflow::file::{
-    Definition, Heard, Human, Moment, Scope, Sequence, Unread, Way, command_output,
+    AnswerState, ExpressionScope, HumanAnswer, LoadError, PhaseExit, SetTiming, TaskSequence,
+    WorkflowDefinition, command_output,
 };
-use sayso_workflow::graph::{Graph, Standing};
+use sayso_workflow::graph::{GraphProgress, WorkflowGraph};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,10 +16,10 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/flows")
 }
 
-pub(crate) fn load(name: &str) -> Definition {
-    match Definition::load(&folder().join(name)) {
+pub(crate) fn load(name: &str) -> WorkflowDefinition {
+    match WorkflowDefinition::load(&folder().join(name)) {
         Ok(flow) => flow,
-        Err(Unread::Mistakes(found)) => panic!("{}", crate::lines(&found)),
+        Err(LoadError::Mistakes(found)) => panic!("{}", crate::lines(&found)),
         Err(error) => panic!("{error}"),
     }
 }
@@ -35,7 +36,7 @@ fn all_examples_are_without_mistakes_and_called_like_their_file() {
         let flow = load(&name);
         assert_eq!(format!("{}.yaml", flow.name), name);
         assert!(!flow.about.is_empty(), "{name}");
-        let text = Graph::from(&flow).text(&Standing::default(), true);
+        let text = WorkflowGraph::from(&flow).text(&GraphProgress::default(), true);
         assert!(flow.phases.iter().all(|phase| text.contains(&phase.name)), "{text}");
         names.push(name);
     }
@@ -58,24 +59,24 @@ fn all_examples_are_without_mistakes_and_called_like_their_file() {
 #[test]
 fn the_careful_one_goes_through_its_task_files() {
     let flow = load("careful.yaml");
-    let files = Sequence::new(&folder(), &flow.sequence).unwrap().files().unwrap();
+    let files = TaskSequence::new(&folder(), &flow.sequence).unwrap().files().unwrap();
     let names: Vec<_> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["tasks/1-rename.md", "tasks/2-docs.md"]);
 }
 
 /// Walks through a workflow of commands with answers at hand, in a folder of its own, and says where it
 /// has been and how it ended. What a phase asks must be answered, and every answer must be asked for.
-fn walk(name: &str, set: &[(&str, &str)], answers: Vec<Heard>) -> (String, TempDir) {
+fn walk(name: &str, set: &[(&str, &str)], answers: Vec<AnswerState>) -> (String, TempDir) {
     let flow = load(name);
     let folder = tempfile::tempdir().unwrap();
     let given = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    let mut scope = Scope::begin(flow.input_from(&given).unwrap());
+    let mut scope = ExpressionScope::begin(flow.input_from(&given).unwrap());
     let (mut phase, mut been, mut answers) = (flow.first(), vec![], answers.into_iter());
     let stop = AtomicBool::new(false);
     let ended = loop {
         been.push(phase.name.clone());
         assert!(been.len() < 20, "{been:?}");
-        (scope.output, scope.heard) = (None, Heard::NotAsked);
+        (scope.output, scope.heard) = (None, AnswerState::NotAsked);
         if let Some(command) = phase.command(&scope).unwrap() {
             let checks = phase.step_checks(&scope).unwrap();
             let step = CommandStep {
@@ -90,21 +91,21 @@ fn walk(name: &str, set: &[(&str, &str)], answers: Vec<Heard>) -> (String, TempD
                 stop: &stop,
             };
             match step.run() {
-                CommandCame::Completed { text, code, left_out } => {
+                CommandOutcome::Completed { text, code, left_out } => {
                     scope.output = Some(command_output(&text, code, left_out));
                 }
                 other => panic!("{name} {}: {other:?}", phase.name),
             }
         }
-        scope.state = phase.apply_set(&scope, Moment::Done).unwrap();
+        scope.state = phase.apply_set(&scope, SetTiming::Done).unwrap();
         if phase.is_asked(&scope).unwrap() {
             let question = phase.question(&scope).unwrap().unwrap();
             let heard = answers.next().unwrap_or_else(|| panic!("{name} asks: {}", question.text));
             scope.heard = heard;
-            scope.state = phase.apply_set(&scope, Moment::Heard).unwrap();
+            scope.state = phase.apply_set(&scope, SetTiming::Heard).unwrap();
         }
         match phase.next(&scope).unwrap() {
-            Way::Phase(next) => phase = flow.phase(&next).unwrap(),
+            PhaseExit::Phase(next) => phase = flow.phase(&next).unwrap(),
             end => break format!("{end:?}").to_lowercase(),
         }
     };
@@ -112,24 +113,24 @@ fn walk(name: &str, set: &[(&str, &str)], answers: Vec<Heard>) -> (String, TempD
     (format!("{} {ended}", been.join(" ")), folder)
 }
 
-fn yes() -> Heard {
-    Heard::Answered(Human::of(&Answer::approved(), "ann"))
+fn yes() -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::approved(), "ann"))
 }
 
-fn no() -> Heard {
-    Heard::Answered(Human::of(&Answer::rejected(Some("too long".into())), "ann"))
+fn no() -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::rejected(Some("too long".into())), "ann"))
 }
 
-fn pick(name: &str) -> Heard {
-    Heard::Answered(Human::of(&Answer::choice(vec![name.into()], None), "ann"))
+fn pick(name: &str) -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::choice(vec![name.into()], None), "ann"))
 }
 
-fn other(words: &str) -> Heard {
-    Heard::Answered(Human::of(&Answer::choice(vec![], Some(words.into())), "ann"))
+fn other(words: &str) -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::choice(vec![], Some(words.into())), "ann"))
 }
 
-fn text(words: &str) -> Heard {
-    Heard::Answered(Human::of(&Answer::text(words), "ann"))
+fn text(words: &str) -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::text(words), "ann"))
 }
 
 /// The six ways to bring a person in, with the real shell.
@@ -154,7 +155,7 @@ fn the_examples_go_where_they_say() {
     let (way_there, folder) = walk(several, &[], vec![no(), yes(), yes()]);
     assert_eq!(way_there, "research research write publish end");
     assert!(read(&folder, "published.md").starts_with("# lighthouses\n"));
-    assert_eq!(way(several, &[], vec![yes(), Heard::Silence]), "research write shelve end");
+    assert_eq!(way(several, &[], vec![yes(), AnswerState::Silence]), "research write shelve end");
     let conditional = "conditional.yaml";
     assert_eq!(way(conditional, &[], vec![]), "classify file end");
     assert_eq!(way(conditional, &[("text", "cat and dog")], vec![yes()]), "classify file end");

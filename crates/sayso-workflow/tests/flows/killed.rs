@@ -1,10 +1,10 @@
 //! A program that is killed, at every point where it waits for anything, and started again.
 
 use crate::shared::{Site, block_on};
-use sayso_core::flow::Event;
+use sayso_core::flow::FlowLogEvent;
 use sayso_core::{Answer, FlowId};
-use sayso_engine::Place;
-use sayso_workflow::{Human, HumanInput, Inbox, Outcome, Phase, State, Workflow};
+use sayso_engine::StoreLocation;
+use sayso_workflow::{FlowOutcome, FlowState, HumanInput, HumanQuestion, Inbox, Phase, Workflow};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -38,18 +38,18 @@ impl<F: Future> Future for DieAt<F> {
 fn five_phases() -> Workflow<Vec<String>> {
     let step = |name: &'static str| {
         Phase::new(name)
-            .agent(move |_: State<Vec<String>>| async move {
+            .agent(move |_: FlowState<Vec<String>>| async move {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 Ok::<_, String>(name.to_owned())
             })
             .keep(|state: &mut Vec<String>, name: &String| state.push(name.clone()))
     };
     Workflow::new("five", 1)
-        .phase(step("plan").human(Human::approval("Plan?")).next("fetch"))
+        .phase(step("plan").human(HumanQuestion::approval("Plan?")).next("fetch"))
         .phase(step("fetch").next("write"))
         .phase(
             step("write")
-                .human(Human::choice("Which?", ["red", "blue"]))
+                .human(HumanQuestion::choice("Which?", ["red", "blue"]))
                 .hear(|state, said| state.push(said.value.clone().unwrap_or_default()))
                 .next("check"),
         )
@@ -68,9 +68,9 @@ enum Way {
 
 fn place_of(site: &Site) -> String {
     match &site.place {
-        Place::Sqlite(path) => path.display().to_string(),
-        Place::Postgres(url) => url.clone(),
-        Place::Memory => panic!("nobody else gets there"),
+        StoreLocation::Sqlite(path) => path.display().to_string(),
+        StoreLocation::Postgres(url) => url.clone(),
+        StoreLocation::Memory => panic!("nobody else gets there"),
     }
 }
 
@@ -79,8 +79,8 @@ fn place_of(site: &Site) -> String {
 fn the_program() {
     let Ok(place) = std::env::var(PLACE) else { return };
     let place = match place.starts_with("postgres") {
-        true => Place::Postgres(place),
-        false => Place::Sqlite(place.into()),
+        true => StoreLocation::Postgres(place),
+        false => StoreLocation::Sqlite(place.into()),
     };
     let inbox = Inbox::at(place, &std::env::var(SPACE).unwrap(), "bot").unwrap();
     let looks_left = std::env::var(AT).unwrap().parse().unwrap();
@@ -92,7 +92,7 @@ fn the_program() {
         flow.run(HumanInput::Park).await.unwrap()
     });
     let outcome = block_on(DieAt { work, looks_left });
-    assert!(matches!(outcome, Outcome::Done(_) | Outcome::Waits(_)), "{outcome:?}");
+    assert!(matches!(outcome, FlowOutcome::Done(_) | FlowOutcome::Waits(_)), "{outcome:?}");
 }
 
 /// Starts the program. Whether it came through.
@@ -142,16 +142,16 @@ fn killed_at(site: &Site, way: Way, part: usize, at: u64) -> bool {
 fn check(site: &Site, what: &str) {
     let id: FlowId = site.inbox().flow_id("five", "k");
     let flow = site.desk.flow(id).unwrap();
-    assert_eq!(flow.standing(), "done", "{what}");
+    assert_eq!(flow.basic_status(), "done", "{what}");
     let expected = serde_json::json!(["plan", "fetch", "write", "blue", "check", "end"]);
     assert_eq!(flow.state["state"], expected, "{what}");
     let mut done: BTreeMap<String, u32> = BTreeMap::new();
     let mut phase = String::new();
     for (_, event) in site.desk.flow_history(id).unwrap() {
         match event {
-            Event::Started(started) => phase = started.phase,
-            Event::Moved { to, .. } => phase = to,
-            Event::Completed { .. } => *done.entry(phase.clone()).or_default() += 1,
+            FlowLogEvent::Started(started) => phase = started.phase,
+            FlowLogEvent::Moved { to, .. } => phase = to,
+            FlowLogEvent::Completed { .. } => *done.entry(phase.clone()).or_default() += 1,
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! What a file may say, and what is said of one that says something else.
 
 use crate::{lines, parse, read};
-use sayso_workflow::file::{Definition, FILE_BYTES_MAX, PHASES_MAX, Unread, Work};
+use sayso_workflow::file::{FILE_BYTES_MAX, LoadError, PHASES_MAX, PhaseWork, WorkflowDefinition};
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -281,7 +281,7 @@ fn defaults_hold_where_a_phase_says_nothing() {
     assert_eq!(who("c"), ["", "", ""]);
     let retries = ["a", "b", "c", "d"].map(|name| of(name).retries);
     assert_eq!(retries, [1, 4, 0, 0]);
-    let any_code = |name: &str| matches!(of(name).work, Work::Run { any_code: true, .. });
+    let any_code = |name: &str| matches!(of(name).work, PhaseWork::Run { any_code: true, .. });
     // Keeping a code decides nothing: only a condition takes a failure for a result.
     let any = ["c", "d", "e", "f"].map(any_code);
     assert_eq!(any, [false, false, true, true]);
@@ -318,11 +318,11 @@ fn prompts_stay_in_the_folder_of_the_workflow() {
             "workflow: w\ninput: {{topic: }}\nphases: [{{name: a, prompt_file: '{name}'}}]\n"
         );
         std::fs::write(&path, text).unwrap();
-        Definition::load(&path)
+        WorkflowDefinition::load(&path)
     };
     let flow = load("prompts/plan.md").unwrap();
     assert_eq!(flow.prompts["prompts/plan.md"], "Plan {{ input.topic }}.");
-    let again = Definition::parse_kept("flow.yaml", &flow.text, &flow.prompts).unwrap();
+    let again = WorkflowDefinition::parse_kept("flow.yaml", &flow.text, &flow.prompts).unwrap();
     assert_eq!(again.digest(), flow.digest());
     let absolute = outside.display().to_string();
     for name in [
@@ -333,10 +333,13 @@ fn prompts_stay_in_the_folder_of_the_workflow() {
         "no.md",
         &absolute,
     ] {
-        let Err(Unread::Mistakes(found)) = load(name) else { panic!("{name} was read") };
+        let Err(LoadError::Mistakes(found)) = load(name) else { panic!("{name} was read") };
         assert!(!lines(&found).contains("secret\n"), "{name}");
     }
-    assert!(matches!(Definition::load(&home.join("none.yaml")), Err(Unread::File { .. })));
+    assert!(matches!(
+        WorkflowDefinition::load(&home.join("none.yaml")),
+        Err(LoadError::File { .. })
+    ));
 }
 
 /// Whatever somebody makes of a file, it is read or refused; nothing falls over.
@@ -351,7 +354,7 @@ fn a_file_that_was_damaged_is_read_or_refused() {
             let (before, after) = text.split_at(at);
             for damaged in [before.to_owned(), format!("{before}{sign}{after}")] {
                 let kept = |_: &str| Ok("Plan {{ state }}.".to_owned());
-                if let Err(mistakes) = Definition::parse(name, &damaged, &kept) {
+                if let Err(mistakes) = WorkflowDefinition::parse(name, &damaged, &kept) {
                     assert!(!mistakes.is_empty(), "{damaged}");
                     refused += 1;
                 }

@@ -16,18 +16,18 @@ mod shared;
 mod walk;
 mod ways;
 
-use sayso_workflow::file::{Definition, Mistake};
+use sayso_workflow::file::{FileDiagnostic, WorkflowDefinition};
 
 /// Reads a workflow that names no other files.
-pub(crate) fn parse(text: &str) -> Result<Definition, Vec<Mistake>> {
-    Definition::parse("flow.yaml", text, &|_| Err("there are no other files".into()))
+pub(crate) fn parse(text: &str) -> Result<WorkflowDefinition, Vec<FileDiagnostic>> {
+    WorkflowDefinition::parse("flow.yaml", text, &|_| Err("there are no other files".into()))
 }
 
 #[track_caller]
-pub(crate) fn read(text: &str) -> Definition {
+pub(crate) fn read(text: &str) -> WorkflowDefinition {
     parse(text).unwrap_or_else(|mistakes| panic!("{}", lines(&mistakes)))
 }
 
-pub(crate) fn lines(mistakes: &[Mistake]) -> String {
+pub(crate) fn lines(mistakes: &[FileDiagnostic]) -> String {
     mistakes.iter().map(|mistake| format!("{mistake}\n")).collect()
 }

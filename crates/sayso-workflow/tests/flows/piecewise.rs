@@ -3,7 +3,10 @@
 
 use crate::shared::{Site, block_on, on_both};
 use sayso_core::Answer;
-use sayso_workflow::{Human, HumanInput, Outcome, Phase, Request, State, Told, Workflow, by};
+use sayso_workflow::{
+    FlowOutcome, FlowState, HandlerReply, HandlerRequest, HumanInput, HumanQuestion, Phase,
+    Workflow, handler_fn,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,9 +16,9 @@ fn chapters() -> Workflow<Vec<String>> {
             Phase::new("write")
                 .agent_for_each(
                     |state: &Vec<String>| state.clone(),
-                    |_: State<Vec<String>>, chapter: String| async move { Ok::<_, String>(chapter) },
+                    |_: FlowState<Vec<String>>, chapter: String| async move { Ok::<_, String>(chapter) },
                 )
-                .human_for_each(|_, written: &String| Human::approval(format!("Good: {written}")))
+                .human_for_each(|_, written: &String| HumanQuestion::approval(format!("Good: {written}")))
                 .next("print"),
         )
         .phase(Phase::new("print").agent(|_| async { Ok::<_, String>(()) }).terminal())
@@ -26,10 +29,10 @@ fn chapters() -> Workflow<Vec<String>> {
 /// Whoever is asked: what they say to each piece, and after how long. Every question is noted.
 fn asked_by(
     log: &Arc<Mutex<Vec<u32>>>,
-    say: impl Fn(u32) -> (Duration, Result<Told, String>) + Send + Sync + 'static,
+    say: impl Fn(u32) -> (Duration, Result<HandlerReply, String>) + Send + Sync + 'static,
 ) -> HumanInput {
     let log = log.clone();
-    by("a test", move |request: Request| {
+    handler_fn("a test", move |request: HandlerRequest| {
         log.lock().unwrap().push(request.item);
         let (after, said) = say(request.item);
         async move {
@@ -39,15 +42,15 @@ fn asked_by(
     })
 }
 
-fn yes() -> Result<Told, String> {
-    Ok(Told::Answer(Answer::approved()))
+fn yes() -> Result<HandlerReply, String> {
+    Ok(HandlerReply::Answer(Answer::approved()))
 }
 
-fn no() -> Result<Told, String> {
-    Ok(Told::Answer(Answer::rejected(None)))
+fn no() -> Result<HandlerReply, String> {
+    Ok(HandlerReply::Answer(Answer::rejected(None)))
 }
 
-fn begun(site: &Site, input: HumanInput) -> sayso_workflow::Result<Outcome<Vec<String>>> {
+fn begun(site: &Site, input: HumanInput) -> sayso_workflow::Result<FlowOutcome<Vec<String>>> {
     let inbox = site.inbox();
     block_on(async {
         let pieces = ["one", "two", "three"].map(Into::into).into();
@@ -66,7 +69,7 @@ on_both! {
             _ => (Duration::ZERO, yes()),
         });
         let outcome = begun(site, input).unwrap();
-        assert!(matches!(outcome, Outcome::Rejected(_)), "{outcome:?}");
+        assert!(matches!(outcome, FlowOutcome::Rejected(_)), "{outcome:?}");
         assert_eq!(*log.lock().unwrap(), [0, 1, 2]);
     }
 }
@@ -77,10 +80,10 @@ on_both! {
         let log = Arc::default();
         let later = asked_by(&log, |item| match item {
             0 => (Duration::ZERO, yes()),
-            _ => (Duration::ZERO, Ok(Told::Later)),
+            _ => (Duration::ZERO, Ok(HandlerReply::Later)),
         });
         let outcome = begun(site, later).unwrap();
-        assert!(matches!(outcome, Outcome::Waits(_)), "{outcome:?}");
+        assert!(matches!(outcome, FlowOutcome::Waits(_)), "{outcome:?}");
         let fails = asked_by(&log, |item| match item {
             1 => (Duration::ZERO, yes()),
             _ => (Duration::ZERO, Err("the line is dead".into())),
@@ -88,7 +91,7 @@ on_both! {
         let error = begun(site, fails).unwrap_err();
         assert!(error.to_string().contains("the line is dead"), "{error}");
         let outcome = begun(site, asked_by(&log, |_| (Duration::ZERO, no()))).unwrap();
-        assert!(matches!(outcome, Outcome::Rejected(_)), "{outcome:?}");
+        assert!(matches!(outcome, FlowOutcome::Rejected(_)), "{outcome:?}");
         assert_eq!(*log.lock().unwrap(), [0, 1, 1, 2, 2]);
     }
 }
@@ -99,15 +102,15 @@ on_both! {
         let log = Arc::default();
         let later = asked_by(&log, |item| match item {
             0 => (Duration::ZERO, no()),
-            _ => (Duration::ZERO, Ok(Told::Later)),
+            _ => (Duration::ZERO, Ok(HandlerReply::Later)),
         });
         begun(site, later).unwrap();
         let outcome = begun(site, HumanInput::Park).unwrap();
-        assert!(matches!(&outcome, Outcome::Waits(rest) if rest.len() == 2), "{outcome:?}");
+        assert!(matches!(&outcome, FlowOutcome::Waits(rest) if rest.len() == 2), "{outcome:?}");
         site.answer_next("Good: two", Answer::approved());
         site.answer_next("Good: three", Answer::approved());
         let outcome = begun(site, HumanInput::Park).unwrap();
-        assert!(matches!(outcome, Outcome::Rejected(_)), "{outcome:?}");
+        assert!(matches!(outcome, FlowOutcome::Rejected(_)), "{outcome:?}");
     }
 }
 
@@ -115,35 +118,34 @@ on_both! {
 #[test]
 fn what_came_of_one_is_told_like_that_of_several() {
     for (pieces, refused) in [(vec!["one"], 0), (vec!["one", "two", "three"], 1)] {
-        let workflow =
-            Workflow::new("book", 1)
-                .phase(
-                    Phase::new("write")
-                        .agent_for_each(
-                            |state: &Vec<String>| state.clone(),
-                            |_: State<Vec<String>>, chapter: String| async move {
-                                Ok::<_, String>(chapter)
-                            },
-                        )
-                        .human_for_each(|_, written: &String| {
-                            Human::approval(format!("Good: {written}"))
-                        })
-                        .next_by(["print", "left"], |state, _| {
-                            match state.humans.iter().all(|said| said.approved) {
-                                true => "print",
-                                false => "left",
-                            }
-                        }),
-                )
-                .phase(Phase::new("print").agent(|_| async { Ok::<_, String>(()) }).terminal())
-                .phase(
-                    Phase::new("left")
-                        .agent(|_| async { Ok::<_, String>("left".to_owned()) })
-                        .keep(|state: &mut Vec<String>, left: &String| state.push(left.clone()))
-                        .terminal(),
-                )
-                .build()
-                .unwrap();
+        let workflow = Workflow::new("book", 1)
+            .phase(
+                Phase::new("write")
+                    .agent_for_each(
+                        |state: &Vec<String>| state.clone(),
+                        |_: FlowState<Vec<String>>, chapter: String| async move {
+                            Ok::<_, String>(chapter)
+                        },
+                    )
+                    .human_for_each(|_, written: &String| {
+                        HumanQuestion::approval(format!("Good: {written}"))
+                    })
+                    .next_by(["print", "left"], |state, _| {
+                        match state.humans.iter().all(|said| said.approved) {
+                            true => "print",
+                            false => "left",
+                        }
+                    }),
+            )
+            .phase(Phase::new("print").agent(|_| async { Ok::<_, String>(()) }).terminal())
+            .phase(
+                Phase::new("left")
+                    .agent(|_| async { Ok::<_, String>("left".to_owned()) })
+                    .keep(|state: &mut Vec<String>, left: &String| state.push(left.clone()))
+                    .terminal(),
+            )
+            .build()
+            .unwrap();
         let log = Arc::default();
         let input = asked_by(&log, move |item| {
             (Duration::ZERO, if item == refused { no() } else { yes() })
@@ -154,7 +156,7 @@ fn what_came_of_one_is_told_like_that_of_several() {
             let flow = inbox.begin(&workflow, "book", data).await.unwrap();
             flow.run(input).await.unwrap()
         });
-        let Outcome::Done(state) = outcome else { panic!("{outcome:?}") };
+        let FlowOutcome::Done(state) = outcome else { panic!("{outcome:?}") };
         assert_eq!(state.last().map(String::as_str), Some("left"));
         let said: Vec<_> = state.humans.iter().map(|said| (said.item, said.approved)).collect();
         let expected: Vec<_> =
@@ -174,7 +176,7 @@ fn a_piece_that_falls_over_takes_no_other_with_it() {
                 Phase::new("write")
                     .agent_for_each(
                         |state: &Vec<String>| state.clone(),
-                        move |_: State<Vec<String>>, chapter: String| {
+                        move |_: FlowState<Vec<String>>, chapter: String| {
                             let log = log.clone();
                             async move {
                                 log.lock().unwrap().push(chapter.clone());
@@ -203,7 +205,7 @@ fn a_piece_that_falls_over_takes_no_other_with_it() {
     let count = |piece: &str| tried.lock().unwrap().iter().filter(|c| *c == piece).count();
     let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
     let outcome = run(falls(1, 1), inbox).unwrap();
-    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    assert!(matches!(outcome, FlowOutcome::Done(_)), "{outcome:?}");
     assert_eq!(["one", "two", "three"].map(count), [1, 2, 1]);
     tried.lock().unwrap().clear();
     let inbox = sayso_workflow::Inbox::in_memory("bot").unwrap();
@@ -211,7 +213,7 @@ fn a_piece_that_falls_over_takes_no_other_with_it() {
     assert!(error.to_string().contains("it panicked: no ink"), "{error}");
     // Whoever goes on does again what fell over, and nothing else.
     let outcome = run(falls(0, 1), inbox).unwrap();
-    assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+    assert!(matches!(outcome, FlowOutcome::Done(_)), "{outcome:?}");
     assert_eq!(["one", "two", "three"].map(count), [1, 2, 1]);
 }
 
@@ -223,7 +225,7 @@ fn a_circle_without_people_has_an_end() {
     let workflow = Workflow::new("circle", 1)
         .phase(
             Phase::new("look")
-                .agent(move |_: State<u32>| {
+                .agent(move |_: FlowState<u32>| {
                     let counted = counted.clone();
                     async move {
                         *counted.lock().unwrap() += 1;

@@ -2,7 +2,9 @@
 
 use crate::shared::block_on;
 use sayso_core::Answer;
-use sayso_workflow::{HumanInput, Inbox, Outcome, State, Told, Workflow, by};
+use sayso_workflow::{
+    FlowOutcome, FlowState, HandlerReply, HumanInput, Inbox, Workflow, handler_fn,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;
@@ -24,13 +26,13 @@ mod several_approvals;
 /// Gives these answers, one after the other.
 fn answers(answers: Vec<Answer>) -> HumanInput {
     let left = Mutex::new(VecDeque::from(answers));
-    by("given beforehand", move |_| {
+    handler_fn("given beforehand", move |_| {
         let answer = left.lock().unwrap().pop_front();
-        async move { answer.map(Told::Answer).ok_or_else(|| "there are no more answers".into()) }
+        async move { answer.map(HandlerReply::Answer).ok_or_else(|| "there are no more answers".into()) }
     })
 }
 
-fn walk<S>(workflow: &Workflow<S>, start: S, given: Vec<Answer>) -> State<S>
+fn walk<S>(workflow: &Workflow<S>, start: S, given: Vec<Answer>) -> FlowState<S>
 where
     S: Clone + std::fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static,
 {
@@ -40,7 +42,7 @@ where
         flow.run(answers(given)).await.unwrap()
     });
     match outcome {
-        Outcome::Done(state) => state,
+        FlowOutcome::Done(state) => state,
         other => panic!("{other:?}"),
     }
 }

@@ -1,20 +1,20 @@
 //! What the tests share: a space on each database, and ann, who answers.
 
 use sayso_core::gate::Gate;
-use sayso_core::{Actor, Answer, Door, Level, Proof, Role};
-use sayso_engine::{Desk, GateFilter, Place, World};
+use sayso_core::{Actor, Answer, AssuranceLevel, EntryPoint, IdentityProof, Role};
+use sayso_engine::{Desk, GateFilter, RuntimeEnv, StoreLocation};
 use sayso_workflow::Inbox;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) fn ann() -> Actor {
-    Actor::new(Role::Human, "ann", Proof::Tty, Level::S0, Door::Cli)
+    Actor::new(Role::Human, "ann", IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
 /// A space of a test's own.
 pub(crate) struct Site {
-    pub(crate) place: Place,
+    pub(crate) place: StoreLocation,
     pub(crate) space: String,
     pub(crate) desk: Desk,
     _folder: tempfile::TempDir,
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::Sqlite(folder.path().join("sayso.db"));
+        let place = StoreLocation::Sqlite(folder.path().join("sayso.db"));
         Self::at(place, folder)
     }
 
@@ -32,14 +32,14 @@ impl Site {
         let url = std::env::var("SAYSO_TEST_PG").expect(
             "SAYSO_TEST_PG names no PostgreSQL server; run the tests with: cargo xtask test",
         );
-        Self::at(Place::Postgres(url), tempfile::tempdir().unwrap())
+        Self::at(StoreLocation::Postgres(url), tempfile::tempdir().unwrap())
     }
 
-    fn at(place: Place, folder: tempfile::TempDir) -> Self {
+    fn at(place: StoreLocation, folder: tempfile::TempDir) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let space = format!("flows-{}-{count}", std::process::id());
-        let (desk, _) = Desk::create(place.clone(), &space, &ann(), World::real()).unwrap();
+        let (desk, _) = Desk::create(place.clone(), &space, &ann(), RuntimeEnv::real()).unwrap();
         Self { place, space, desk, _folder: folder }
     }
 

@@ -1,9 +1,11 @@
 //! What a flow is told on its way.
 
 use crate::read;
-use sayso_core::{Answer, Shape, Verdict};
+use sayso_core::{Answer, AnswerShape, Verdict};
 use sayso_engine::StepCheck;
-use sayso_workflow::file::{Heard, Human, Moment, Scope, To, Way, gathered};
+use sayso_workflow::file::{
+    AnswerState, ExpressionScope, HumanAnswer, PhaseExit, QuestionRecipient, SetTiming, gathered,
+};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -12,20 +14,20 @@ fn map(value: Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn yes() -> Heard {
-    Heard::Answered(Human::of(&Answer::approved(), "ann"))
+fn yes() -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::approved(), "ann"))
 }
 
-fn no() -> Heard {
-    Heard::Answered(Human::of(&Answer::rejected(Some("not yet".into())), "ann"))
+fn no() -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::rejected(Some("not yet".into())), "ann"))
 }
 
-fn picked(name: &str) -> Heard {
-    Heard::Answered(Human::of(&Answer::choice(vec![name.into()], None), "ann"))
+fn picked(name: &str) -> AnswerState {
+    AnswerState::Answered(HumanAnswer::of(&Answer::choice(vec![name.into()], None), "ann"))
 }
 
-fn to(name: &str) -> Way {
-    Way::Phase(name.into())
+fn to(name: &str) -> PhaseExit {
+    PhaseExit::Phase(name.into())
 }
 
 /// A no goes nowhere by accident, and no answer is not an answer.
@@ -40,27 +42,27 @@ fn where_a_flow_goes_on() {
         )
     };
     let ask = "ask: {approval: Go?, if: output.code < 5}";
-    let table: &[(&str, Heard, Way)] = &[
+    let table: &[(&str, AnswerState, PhaseExit)] = &[
         // Without a word, the one below; a no ends it, silence fails it.
-        (ask, Heard::NotAsked, to("b")),
+        (ask, AnswerState::NotAsked, to("b")),
         (ask, yes(), to("b")),
-        (ask, no(), Way::Rejected),
-        (ask, Heard::Silence, Way::Unanswered),
+        (ask, no(), PhaseExit::Rejected),
+        (ask, AnswerState::Silence, PhaseExit::Unanswered),
         // A plain `next` is for a yes.
         ("next: c, ask: {approval: Go?}", yes(), to("c")),
-        ("next: c, ask: {approval: Go?}", no(), Way::Rejected),
-        ("end: true, ask: {approval: Go?}", yes(), Way::End),
-        ("end: true, ask: {approval: Go?}", no(), Way::Rejected),
+        ("next: c, ask: {approval: Go?}", no(), PhaseExit::Rejected),
+        ("end: true, ask: {approval: Go?}", yes(), PhaseExit::End),
+        ("end: true, ask: {approval: Go?}", no(), PhaseExit::Rejected),
         // Said where it leads.
         ("on_reject: c, on_silence: d, ask: {approval: Go?}", no(), to("c")),
-        ("on_reject: c, on_silence: d, ask: {approval: Go?}", Heard::Silence, to("d")),
+        ("on_reject: c, on_silence: d, ask: {approval: Go?}", AnswerState::Silence, to("d")),
         // Branches that look at the answer.
         ("next: [{if: approved, to: b}, {to: c}], ask: {approval: Go?}", yes(), to("b")),
         ("next: [{if: approved, to: b}, {to: c}], ask: {approval: Go?}", no(), to("c")),
         (
             "next: [{if: approved, to: b}, {to: c}], ask: {approval: Go?}",
-            Heard::Silence,
-            Way::Unanswered,
+            AnswerState::Silence,
+            PhaseExit::Unanswered,
         ),
         (
             "next: [{if: 'human.verdict == \"rejected\"', to: c}, {to: b}], ask: {approval: Go?}",
@@ -71,7 +73,7 @@ fn where_a_flow_goes_on() {
         (
             "next: [{if: output.code == 0, to: b}, {to: c}], ask: {approval: Go?}",
             no(),
-            Way::Rejected,
+            PhaseExit::Rejected,
         ),
         (
             "next: [{if: output.code == 0, to: b}, {if: approved, to: d}, {to: c}], ask: {approval: Go?}",
@@ -97,35 +99,38 @@ fn where_a_flow_goes_on() {
         (
             "next: [{if: 'human.value == \"Fast\"', to: b}, {to: c}], ask: {choice: How?, options: [Fast, Slow]}",
             no(),
-            Way::Rejected,
+            PhaseExit::Rejected,
         ),
         // Whether somebody was asked says nothing of what they said.
         (
             "next: [{if: human == null, to: b}, {to: c}], ask: {approval: Go?, if: output.code > 5}",
             no(),
-            Way::Rejected,
+            PhaseExit::Rejected,
         ),
         (
             "next: [{if: '!asked', to: b}, {to: c}], ask: {approval: Go?, if: output.code > 5}",
             no(),
-            Way::Rejected,
+            PhaseExit::Rejected,
         ),
         // Nobody asked is nobody's yes.
         (
             "next: [{if: approved, to: b}, {to: c}], ask: {approval: Go?, if: output.code > 5}",
-            Heard::NotAsked,
+            AnswerState::NotAsked,
             to("c"),
         ),
         (
             "next: [{if: '!asked || approved', to: b}, {to: c}], ask: {approval: Go?, if: output.code > 5}",
-            Heard::NotAsked,
+            AnswerState::NotAsked,
             to("b"),
         ),
     ];
     for (rest, heard, expected) in table {
         let flow = read(&phase(rest));
-        let scope =
-            Scope { output: Some(json!({"code": 0})), heard: heard.clone(), ..Scope::default() };
+        let scope = ExpressionScope {
+            output: Some(json!({"code": 0})),
+            heard: heard.clone(),
+            ..ExpressionScope::default()
+        };
         assert_eq!(flow.phase("a").unwrap().next(&scope).unwrap(), *expected, "{rest} {heard:?}");
     }
 }
@@ -138,12 +143,13 @@ fn what_cannot_be_computed_is_an_error_and_never_a_way() {
          set: {x: output.json.sure}\n",
     );
     let phase = flow.first();
-    let scope = |output: Value| Scope { output: Some(output), ..Scope::default() };
+    let scope =
+        |output: Value| ExpressionScope { output: Some(output), ..ExpressionScope::default() };
     let plain = scope(json!({"text": "", "code": 0}));
     for (what, error) in [
         ("ask", phase.is_asked(&plain).map(|_| ()).unwrap_err()),
         ("next", phase.next(&plain).map(|_| ()).unwrap_err()),
-        ("set", phase.apply_set(&plain, Moment::Done).map(|_| ()).unwrap_err()),
+        ("set", phase.apply_set(&plain, SetTiming::Done).map(|_| ()).unwrap_err()),
     ] {
         assert!(error.line >= 3, "{what}: {error}");
     }
@@ -160,7 +166,7 @@ fn a_no_goes_only_where_it_is_meant_to() {
              {rest}}}\n  - {{name: b, run: x}}\n  - {{name: c, run: x}}\n  - {{name: d, run: x}}\n"
         ))
     };
-    let to = |name: &str| Way::Phase(name.into());
+    let to = |name: &str| PhaseExit::Phase(name.into());
     let both = "next: [{if: approved && input.big, to: b}, {to: c}], on_reject: d";
     let split = "next: [{if: approved && input.big, to: b}, {if: approved, to: d}]";
     let mixed = "next: [{if: input.big, to: b}, {if: '!approved && input.big', to: d}, {to: c}], on_reject: d";
@@ -172,7 +178,7 @@ fn a_no_goes_only_where_it_is_meant_to() {
         (both, false, no(), to("d")),
         (split, true, yes(), to("b")),
         (split, false, yes(), to("d")),
-        (split, true, no(), Way::Rejected),
+        (split, true, no(), PhaseExit::Rejected),
         (mixed, true, yes(), to("b")),
         (mixed, false, no(), to("d")),
         (
@@ -183,7 +189,11 @@ fn a_no_goes_only_where_it_is_meant_to() {
         ),
     ] {
         let flow = phase(rest);
-        let mut scope = Scope { output: Some(json!({"code": 0})), heard: said, ..Scope::default() };
+        let mut scope = ExpressionScope {
+            output: Some(json!({"code": 0})),
+            heard: said,
+            ..ExpressionScope::default()
+        };
         scope.input.insert("big".into(), json!(big));
         assert_eq!(flow.first().next(&scope).unwrap(), expected, "{rest} {big}");
         checked += 1;
@@ -198,7 +208,7 @@ fn a_condition_without_an_answer_names_asked() {
         "workflow: w\nphases:\n  - {name: a, run: x, ask: {text: What?, if: output.code > 5}, \
          next: [{if: 'asked == (human.value == \"x\")', to: end}, {to: end}]}\n",
     );
-    let scope = Scope { output: Some(json!({"code": 0})), ..Scope::default() };
+    let scope = ExpressionScope { output: Some(json!({"code": 0})), ..ExpressionScope::default() };
     let error = flow.first().next(&scope).unwrap_err().to_string();
     assert!(error.contains("look at `asked` first"), "{error}");
 }
@@ -211,19 +221,19 @@ fn the_state_is_set_when_there_is_something_to_set() {
          was: asked, more: 'human.text == \"more\"'}\n",
     );
     let phase = flow.first();
-    let mut scope = Scope::begin(flow.input_from(&BTreeMap::new()).unwrap());
+    let mut scope = ExpressionScope::begin(flow.input_from(&BTreeMap::new()).unwrap());
     scope.output = Some(json!({}));
-    scope.state = phase.apply_set(&scope, Moment::Done).unwrap();
+    scope.state = phase.apply_set(&scope, SetTiming::Done).unwrap();
     assert_eq!(scope.state, map(json!({"n": 1, "said": "nothing"})));
     assert!(phase.is_asked(&scope).unwrap());
-    scope.heard = Heard::Answered(Human::of(&Answer::text("more"), "ann"));
-    scope.state = phase.apply_set(&scope, Moment::Heard).unwrap();
+    scope.heard = AnswerState::Answered(HumanAnswer::of(&Answer::text("more"), "ann"));
+    scope.state = phase.apply_set(&scope, SetTiming::Heard).unwrap();
     let heard = json!({"n": 1, "said": "more", "yes": false, "was": true, "more": true});
     assert_eq!(scope.state, map(heard));
     // A text is answered and not approved. In a later round nobody says anything: nothing of this one stands for it.
-    for (heard, was) in [(Heard::NotAsked, false), (Heard::Silence, true)] {
-        let quiet = Scope { heard, ..scope.clone() };
-        let after = phase.apply_set(&quiet, Moment::Heard).unwrap();
+    for (heard, was) in [(AnswerState::NotAsked, false), (AnswerState::Silence, true)] {
+        let quiet = ExpressionScope { heard, ..scope.clone() };
+        let after = phase.apply_set(&quiet, SetTiming::Heard).unwrap();
         let nothing = json!({"n": 1, "said": null, "yes": false, "was": was, "more": null});
         assert_eq!(after, map(nothing));
     }
@@ -236,10 +246,15 @@ fn without_an_answer_only_what_looks_into_it_is_nothing() {
         "workflow: w\nphases:\n  - name: a\n    run: x\n    ask: {approval: Go?}\n    on_silence: end\n    \
          set: {ok: 'approved || output.json.fine', why: human.reason}\n",
     );
-    let scope = Scope { output: Some(json!({})), heard: Heard::Silence, ..Scope::default() };
-    assert!(flow.first().apply_set(&scope, Moment::Heard).is_err());
+    let scope = ExpressionScope {
+        output: Some(json!({})),
+        heard: AnswerState::Silence,
+        ..ExpressionScope::default()
+    };
+    assert!(flow.first().apply_set(&scope, SetTiming::Heard).is_err());
     let output = Some(json!({"json": {"fine": false}}));
-    let state = flow.first().apply_set(&Scope { output, ..scope }, Moment::Heard).unwrap();
+    let state =
+        flow.first().apply_set(&ExpressionScope { output, ..scope }, SetTiming::Heard).unwrap();
     assert_eq!(state, map(json!({"ok": false, "why": null})));
 }
 
@@ -253,14 +268,20 @@ fn questions_are_made_of_what_the_step_gave() {
     let ask = |options: Value| {
         let output =
             json!({"text": "long", "code": 0, "json": {"q": "Which?", "options": options}});
-        let scope = Scope { output: Some(output), ..Scope::default() };
+        let scope = ExpressionScope { output: Some(output), ..ExpressionScope::default() };
         flow.first().question(&scope)
     };
     let question = ask(json!(["A", {"name": "B", "consequence": "later"}])).unwrap().unwrap();
     assert_eq!((question.text.as_str(), question.context.as_str()), ("Which? (0)", "long"));
-    let Shape::Choice { options, multi: true, other: true } = &question.shape else { panic!() };
+    let AnswerShape::Choice { options, multi: true, other: true } = &question.shape else {
+        panic!()
+    };
     assert_eq!((options[0].name.as_str(), options[1].consequence.as_str()), ("A", "later"));
-    let to = [To::Person("ann".into()), To::Group("leads".into()), To::Group("owners".into())];
+    let to = [
+        QuestionRecipient::Person("ann".into()),
+        QuestionRecipient::Group("leads".into()),
+        QuestionRecipient::Group("owners".into()),
+    ];
     assert_eq!((question.to.as_slice(), question.deadline_ms), (&to[..], Some(172_800_000)));
     for wrong in [json!([]), json!(["A", "A"]), json!("A"), json!([{"x": 1}]), json!(null)] {
         assert!(ask(wrong.clone()).is_err(), "{wrong}");
@@ -275,7 +296,7 @@ fn a_step_is_done_for_each_item() {
          set: {all: output.text, count: size(output.items)}\n",
     );
     let phase = flow.first();
-    let mut scope = Scope::begin(flow.input_from(&BTreeMap::new()).unwrap());
+    let mut scope = ExpressionScope::begin(flow.input_from(&BTreeMap::new()).unwrap());
     let items = phase.items(&scope).unwrap().unwrap();
     let told: Vec<_> = items
         .iter()
@@ -285,7 +306,7 @@ fn a_step_is_done_for_each_item() {
     let checks = phase.step_checks(&scope.with_item(items[1].clone())).unwrap();
     assert_eq!(checks, [StepCheck::File("two.md".into())]);
     scope.output = Some(gathered(vec![json!({"text": "1"}), json!({"text": "2"})]));
-    let state = phase.apply_set(&scope, Moment::Done).unwrap();
+    let state = phase.apply_set(&scope, SetTiming::Done).unwrap();
     assert_eq!((&state["all"], &state["count"]), (&json!("1\n2"), &json!(2)));
     scope.state.insert("chapters".into(), json!("one"));
     assert!(phase.items(&scope).is_err());
@@ -316,7 +337,7 @@ fn no_value_becomes_a_part_of_a_command() {
     ];
     let folder = tempfile::tempdir().unwrap();
     for value in hostile {
-        let scope = Scope::begin(map(json!({"v": value})));
+        let scope = ExpressionScope::begin(map(json!({"v": value})));
         let shell = flow.first().command(&scope).unwrap().unwrap();
         assert!(
             value.is_empty()
@@ -338,9 +359,9 @@ fn no_value_becomes_a_part_of_a_command() {
         assert_eq!(printed, format!("{value}|{value}|{value}|a{value}b|"), "{value:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{value:?} ran something");
     }
-    let scope = Scope::begin(map(json!({"v": "a\0b"})));
+    let scope = ExpressionScope::begin(map(json!({"v": "a\0b"})));
     assert!(flow.first().command(&scope).is_err());
-    let scope = Scope::begin(map(json!({"v": null})));
+    let scope = ExpressionScope::begin(map(json!({"v": null})));
     assert!(flow.first().command(&scope).is_err(), "nothing is not an empty text");
 }
 
@@ -369,15 +390,18 @@ fn an_option_that_means_no_takes_the_way_of_a_no() {
          next: b, on_reject: c}\n  - {name: b, run: x, end: true}\n  - {name: c, run: x, end: true}\n",
     );
     let phase = flow.first();
-    let shape = phase.question(&Scope::default()).unwrap().unwrap().shape;
+    let shape = phase.question(&ExpressionScope::default()).unwrap().unwrap().shape;
     let heard = |picked: &str| {
-        let answer = Answer::choice(vec![picked.into()], None).to_question(&shape);
-        Scope { heard: Heard::Answered(Human::of(&answer, "ann")), ..Scope::default() }
+        let answer = Answer::choice(vec![picked.into()], None).with_verdict_for(&shape);
+        ExpressionScope {
+            heard: AnswerState::Answered(HumanAnswer::of(&answer, "ann")),
+            ..ExpressionScope::default()
+        }
     };
     assert_eq!(phase.next(&heard("one")).unwrap(), to("b"));
     assert_eq!(phase.next(&heard("nowhere")).unwrap(), to("c"));
-    let Heard::Answered(human) = heard("one").heard else { panic!("nobody answered") };
+    let AnswerState::Answered(human) = heard("one").heard else { panic!("nobody answered") };
     assert!(!human.approved() && !human.rejected());
-    let Heard::Answered(human) = heard("nowhere").heard else { panic!("nobody answered") };
+    let AnswerState::Answered(human) = heard("nowhere").heard else { panic!("nobody answered") };
     assert_eq!((human.verdict, human.value), (Verdict::Rejected, json!("nowhere")));
 }

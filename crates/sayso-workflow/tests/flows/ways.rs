@@ -1,11 +1,11 @@
 //! How people are asked, what is heard of it, and what becomes of a flow in between.
 
 use crate::shared::{Site, ann, block_on, on_both};
-use sayso_core::flow::How;
+use sayso_core::flow::FlowEndKind;
 use sayso_core::{Answer, Approvers, Code, Risk};
 use sayso_workflow::{
-    AutoApprove, Event, Human, HumanInput, Inbox, Outcome, Phase, State, Terminal, Told, Workflow,
-    by,
+    AutoApprove, FlowOutcome, FlowState, HandlerReply, HumanInput, HumanQuestion, Inbox, Phase,
+    TerminalHandler, Workflow, WorkflowEvent, handler_fn,
 };
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,9 +16,9 @@ fn yes_or_no() -> Workflow<u32> {
     Workflow::new("release", 1)
         .phase(
             Phase::new("build")
-                .agent(|state: State<u32>| async move { Ok::<_, String>(state.data + 1) })
+                .agent(|state: FlowState<u32>| async move { Ok::<_, String>(state.data + 1) })
                 .keep(|state, built| *state = *built)
-                .human(Human::approval("Ship it?"))
+                .human(HumanQuestion::approval("Ship it?"))
                 .next("ship"),
         )
         .phase(Phase::new("ship").agent(|_| async { Ok::<_, String>(()) }).terminal())
@@ -34,7 +34,7 @@ on_both! {
             let flow = first.begin(&yes_or_no(), "1.2", 1).await.unwrap();
             flow.run(HumanInput::Park).await.unwrap()
         });
-        let Outcome::Waits(questions) = waits else { panic!("{waits:?}") };
+        let FlowOutcome::Waits(questions) = waits else { panic!("{waits:?}") };
         assert_eq!(questions[0].prompt, "Ship it?");
         drop(first);
         let second = site.inbox();
@@ -46,7 +46,7 @@ on_both! {
             let flows = second.ready(&yes_or_no()).await.unwrap();
             flows[0].run(HumanInput::Park).await.unwrap()
         });
-        assert!(matches!(outcome, Outcome::Done(state) if state.data == 2));
+        assert!(matches!(outcome, FlowOutcome::Done(state) if state.data == 2));
         assert_eq!(ready(second), 0);
     }
 }
@@ -69,15 +69,15 @@ on_both! {
             site.at_desk(|desk| desk.withdraw(&ann(), gate.opened.id, "never mind")).unwrap();
         };
         let outcome = end("no", yes_or_no(), &no);
-        assert!(matches!(&outcome, Outcome::Rejected(why) if why.contains("not today")), "{outcome:?}");
+        assert!(matches!(&outcome, FlowOutcome::Rejected(why) if why.contains("not today")), "{outcome:?}");
         let outcome = end("gone", yes_or_no(), &gone);
-        assert!(matches!(&outcome, Outcome::Failed(why) if why.contains("without an answer")), "{outcome:?}");
+        assert!(matches!(&outcome, FlowOutcome::Failed(why) if why.contains("without an answer")), "{outcome:?}");
 
         let led = || {
             Workflow::new("led", 1)
                 .phase(
                     Phase::new("ask")
-                        .human(Human::approval("Ship it?"))
+                        .human(HumanQuestion::approval("Ship it?"))
                         .next("yes")
                         .on_reject("no")
                         .on_silence("silence"),
@@ -89,7 +89,7 @@ on_both! {
                 .unwrap()
         };
         let data = |outcome| match outcome {
-            Outcome::Done(State { data, .. }) => data,
+            FlowOutcome::Done(FlowState { data, .. }) => data,
             other => panic!("{other:?}"),
         };
         assert_eq!(data(end("led no", led(), &no)), 2);
@@ -110,7 +110,7 @@ on_both! {
         let inbox = site.inbox();
         let choosing = |key: &'static str, input: HumanInput| {
             let workflow = Workflow::new("choosing", 1)
-                .phase(Phase::new("choose").human(Human::choice("Which?", ["a", "b"])).terminal())
+                .phase(Phase::new("choose").human(HumanQuestion::choice("Which?", ["a", "b"])).terminal())
                 .build()
                 .unwrap();
             block_on(async {
@@ -119,24 +119,24 @@ on_both! {
             })
         };
         let (outcome, flow) = choosing("auto", AutoApprove.into());
-        assert!(matches!(outcome, Ok(Outcome::Done(state)) if state.value() == Some("a")));
+        assert!(matches!(outcome, Ok(FlowOutcome::Done(state)) if state.value() == Some("a")));
         let heard = &flow.heard[&0];
         assert_eq!((heard.by.as_str(), heard.gate), ("auto-approve (for tests)", None));
         assert_eq!(heard.question, "Which?");
 
-        let told = by("pager", |_| async { Ok(Told::Answer(Answer::choice(vec!["c".into()], None))) });
+        let told = handler_fn("pager", |_| async { Ok(HandlerReply::Answer(Answer::choice(vec!["c".into()], None))) });
         let (outcome, flow) = choosing("wrong", told);
         assert!(outcome.unwrap_err().to_string().contains("pager"), "it is no option");
         assert!(flow.is_live() && flow.heard.is_empty(), "it stays where it was");
 
-        let later = by("pager", |_| async { Ok(Told::Later) });
+        let later = handler_fn("pager", |_| async { Ok(HandlerReply::Later) });
         let (outcome, flow) = choosing("wrong", later);
-        assert!(matches!(outcome, Ok(Outcome::Waits(_))) && flow.hold.is_none());
-        let (outcome, _) = choosing("wrong", by("pager", |request| async move {
+        assert!(matches!(outcome, Ok(FlowOutcome::Waits(_))) && flow.hold.is_none());
+        let (outcome, _) = choosing("wrong", handler_fn("pager", |request| async move {
             let last = request.options().last().map(|option| (*option).to_owned());
-            Ok(Told::Answer(Answer::choice(last.into_iter().collect(), None)))
+            Ok(HandlerReply::Answer(Answer::choice(last.into_iter().collect(), None)))
         }));
-        assert!(matches!(outcome, Ok(Outcome::Done(state)) if state.value() == Some("b")));
+        assert!(matches!(outcome, Ok(FlowOutcome::Done(state)) if state.value() == Some("b")));
         assert!(site.asked().is_empty(), "no gate was opened for any of it");
     }
 }
@@ -159,13 +159,13 @@ impl std::io::Write for Screen {
 #[test]
 fn at_the_terminal() {
     let inbox = Inbox::in_memory("bot").unwrap();
-    let ask = |key: &'static str, human: Human, typed: &'static str| {
+    let ask = |key: &'static str, human: HumanQuestion, typed: &'static str| {
         let workflow = Workflow::new("ask", 1)
             .phase(Phase::new("ask").human(human).terminal())
             .build()
             .unwrap();
         let screen = Screen::default();
-        let terminal = Terminal::with(Cursor::new(typed), screen.clone());
+        let terminal = TerminalHandler::with(Cursor::new(typed), screen.clone());
         let outcome = block_on(async {
             let flow = inbox.begin(&workflow, key, 0_u32).await.unwrap();
             flow.run(terminal).await.unwrap()
@@ -173,14 +173,16 @@ fn at_the_terminal() {
         let shown = String::from_utf8(screen.0.lock().unwrap().clone()).unwrap();
         (outcome, shown)
     };
-    let (outcome, shown) = ask("yes", Human::approval("Ship\u{1b}[2J it?"), "\n\nmaybe\nyes\n");
-    assert!(matches!(outcome, Outcome::Done(state) if state.approved));
+    let (outcome, shown) =
+        ask("yes", HumanQuestion::approval("Ship\u{1b}[2J it?"), "\n\nmaybe\nyes\n");
+    assert!(matches!(outcome, FlowOutcome::Done(state) if state.approved));
     assert!(!shown.contains('\u{1b}') && shown.matches("nothing was said").count() == 2, "{shown}");
-    let (outcome, _) = ask("no", Human::approval("Ship it?"), "no, not today\n");
-    assert!(matches!(outcome, Outcome::Rejected(why) if why.contains("not today")));
-    let options = Human::choice("Which?", ["red", "blue"]).consequence("blue", "takes a day");
+    let (outcome, _) = ask("no", HumanQuestion::approval("Ship it?"), "no, not today\n");
+    assert!(matches!(outcome, FlowOutcome::Rejected(why) if why.contains("not today")));
+    let options =
+        HumanQuestion::choice("Which?", ["red", "blue"]).consequence("blue", "takes a day");
     let (outcome, shown) = ask("pick", options.clone(), "3\nblack\n2\n");
-    assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("blue")));
+    assert!(matches!(outcome, FlowOutcome::Done(state) if state.value() == Some("blue")));
     assert!(
         shown.contains("2 blue: takes a day")
             && shown.contains("no option 3")
@@ -188,10 +190,10 @@ fn at_the_terminal() {
         "{shown}"
     );
     let (outcome, _) = ask("other", options.clone().or_other(), "black\n/other black\n");
-    assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("black")));
+    assert!(matches!(outcome, FlowOutcome::Done(state) if state.value() == Some("black")));
     let (outcome, _) = ask("declined", options, "/reject none of them\n");
-    assert!(matches!(outcome, Outcome::Rejected(why) if why.contains("none of them")));
-    let known = Human::approval("Ship it?")
+    assert!(matches!(outcome, FlowOutcome::Rejected(why) if why.contains("none of them")));
+    let known = HumanQuestion::approval("Ship it?")
         .fact("tests", "3 fail")
         .risk(Risk::High)
         .to(Approvers::Person("eve".into()))
@@ -200,17 +202,17 @@ fn at_the_terminal() {
     for said in ["tests: 3 fail", "high risk", "eve", "within 90 seconds"] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
-    let (outcome, _) = ask("text", Human::text("Why?"), "because\n");
-    assert!(matches!(outcome, Outcome::Done(state) if state.value() == Some("because")));
-    let (outcome, _) = ask("later", Human::approval("Ship it?"), "");
-    assert!(matches!(outcome, Outcome::Waits(_)));
+    let (outcome, _) = ask("text", HumanQuestion::text("Why?"), "because\n");
+    assert!(matches!(outcome, FlowOutcome::Done(state) if state.value() == Some("because")));
+    let (outcome, _) = ask("later", HumanQuestion::approval("Ship it?"), "");
+    assert!(matches!(outcome, FlowOutcome::Waits(_)));
 }
 
 /// A way of the program's own is told everything the question says.
 #[test]
 fn a_handler_is_told_what_the_question_says() {
     let inbox = Inbox::in_memory("bot").unwrap();
-    let human = Human::approval("Ship it?")
+    let human = HumanQuestion::approval("Ship it?")
         .fact("tests", "3 fail")
         .risk(Risk::High)
         .to(Approvers::Person("eve".into()))
@@ -220,16 +222,16 @@ fn a_handler_is_told_what_the_question_says() {
     let told = Arc::new(Mutex::new(None));
     let pager = {
         let told = told.clone();
-        by("pager", move |request| {
+        handler_fn("pager", move |request| {
             *told.lock().unwrap() = Some(request);
-            async { Ok(Told::Later) }
+            async { Ok(HandlerReply::Later) }
         })
     };
     let outcome = block_on(async {
         let flow = inbox.begin(&workflow, "1.2", 0_u32).await.unwrap();
         flow.run(pager).await.unwrap()
     });
-    assert!(matches!(outcome, Outcome::Waits(questions) if questions.is_empty()));
+    assert!(matches!(outcome, FlowOutcome::Waits(questions) if questions.is_empty()));
     let request = told.lock().unwrap().take().unwrap();
     assert_eq!(request.facts, [("tests".to_owned(), "3 fail".to_owned())]);
     assert_eq!((request.risk, request.within), (Some(Risk::High), Some(Duration::from_secs(90))));
@@ -241,16 +243,16 @@ on_both! {
     /// A yes of an earlier phase is no yes to a question that nobody was asked.
     fn a_yes_counts_where_it_was_asked_for(site: &Site) {
         let workflow = Workflow::new("stale", 1)
-            .phase(Phase::new("plan").human(Human::approval("Plan?")).next("pay"))
+            .phase(Phase::new("plan").human(HumanQuestion::approval("Plan?")).next("pay"))
             .phase(
                 Phase::new("pay")
-                    .human_if(|_: &State<u32>, _| None::<Human>)
+                    .human_if(|_: &FlowState<u32>, _| None::<HumanQuestion>)
                     .next_by(["paid", "left"], |state, _| if state.approved { "paid" } else { "left" }),
             )
             .phase(Phase::new("paid").agent(|_| async { Ok::<_, String>(()) }).terminal())
             .phase(
                 Phase::new("left")
-                    .agent(|state: State<u32>| async move { Ok::<_, String>(state.approved || state.human.is_some()) })
+                    .agent(|state: FlowState<u32>| async move { Ok::<_, String>(state.approved || state.human.is_some()) })
                     .keep(|state, is_stale: &bool| *state = u32::from(*is_stale))
                     .terminal(),
             )
@@ -263,7 +265,7 @@ on_both! {
             site.answer(&site.open()[0], Answer::approved());
             flow.run(HumanInput::Park).await.unwrap()
         });
-        let Outcome::Done(state) = outcome else { panic!("{outcome:?}") };
+        let FlowOutcome::Done(state) = outcome else { panic!("{outcome:?}") };
         assert_eq!((state.data, state.approved), (0, false), "nobody said yes to paying");
     }
 }
@@ -316,15 +318,15 @@ on_both! {
     fn nobody_is_starved(site: &Site) {
         let inbox = site.inbox();
         let failing = Workflow::new("ask", 1)
-            .phase(Phase::new("ask").agent(|_: State<u32>| async { Err::<(), _>("no") }).terminal())
+            .phase(Phase::new("ask").agent(|_: FlowState<u32>| async { Err::<(), _>("no") }).terminal())
             .build()
             .unwrap();
         let other = Workflow::new("other", 1)
-            .phase(Phase::new("ask").human(Human::approval("Other?")).terminal())
+            .phase(Phase::new("ask").human(HumanQuestion::approval("Other?")).terminal())
             .build()
             .unwrap();
         let asking = Workflow::new("ask", 1)
-            .phase(Phase::new("ask").human(Human::approval("Well?")).terminal())
+            .phase(Phase::new("ask").human(HumanQuestion::approval("Well?")).terminal())
             .build()
             .unwrap();
         block_on(async {
@@ -367,7 +369,7 @@ on_both! {
                         )
                         .at_once(3)
                         .keep(|state, written: &Vec<String>| *state = written.clone())
-                        .human_for_each(|_, written| Human::approval(format!("Good: {written}")))
+                        .human_for_each(|_, written| HumanQuestion::approval(format!("Good: {written}")))
                         .terminal(),
                 )
                 .build()
@@ -380,14 +382,14 @@ on_both! {
             let error = flow.run(HumanInput::Park).await.unwrap_err();
             assert!(error.to_string().contains("the pen broke"), "{error}");
             let outcome = flow.run(HumanInput::Park).await.unwrap();
-            let Outcome::Waits(questions) = outcome else { panic!("{outcome:?}") };
+            let FlowOutcome::Waits(questions) = outcome else { panic!("{outcome:?}") };
             assert_eq!(questions.len(), 3);
         });
         assert_eq!(runs.load(Ordering::SeqCst), 4, "what was done was not done again");
         site.answer_next("Good: one!", Answer::approved());
         block_on(async {
             let flow = inbox.ready(&workflow).await.unwrap().pop().unwrap();
-            assert!(matches!(flow.run(HumanInput::Park).await.unwrap(), Outcome::Waits(rest) if rest.len() == 2));
+            assert!(matches!(flow.run(HumanInput::Park).await.unwrap(), FlowOutcome::Waits(rest) if rest.len() == 2));
             assert!(inbox.ready(&workflow).await.unwrap().is_empty(), "it waits for the others");
         });
         site.answer_next("Good: two!", Answer::approved());
@@ -396,7 +398,7 @@ on_both! {
             let flow = inbox.ready(&workflow).await.unwrap().pop().unwrap();
             flow.run(HumanInput::Park).await.unwrap()
         });
-        assert!(matches!(outcome, Outcome::Rejected(_)), "one no is a no: {outcome:?}");
+        assert!(matches!(outcome, FlowOutcome::Rejected(_)), "one no is a no: {outcome:?}");
     }
 }
 
@@ -414,14 +416,14 @@ on_both! {
             let (mut heard, mut asked) = (vec![], String::new());
             while let Some((_, event)) = events.next().await.unwrap() {
                 match &event {
-                    Event::InputRequested { id, prompt, .. } => {
+                    WorkflowEvent::InputRequested { id, prompt, .. } => {
                         assert_eq!(prompt, "Ship it?");
                         asked = id.clone();
                         let gate = site.open().pop().unwrap();
                         assert_eq!(gate.opened.id.to_string(), asked);
                         site.answer(&gate, Answer::approved());
                     }
-                    Event::InputReceived { id, said, .. } => {
+                    WorkflowEvent::InputReceived { id, said, .. } => {
                         assert_eq!(id, &asked);
                         assert!(said.approved && said.by == "ann");
                     }
@@ -429,7 +431,7 @@ on_both! {
                 }
                 heard.push(event.name());
             }
-            assert!(matches!(run.await.unwrap().unwrap(), Outcome::Done(_)));
+            assert!(matches!(run.await.unwrap().unwrap(), FlowOutcome::Done(_)));
             heard
         });
         let expected = [
@@ -450,8 +452,8 @@ on_both! {
     fn versions(site: &Site) {
         let version = |number: u32, from: Option<u32>| {
             let builder = Workflow::<u32>::new("versioned", number);
-            let builder = from.into_iter().fold(builder, |builder, from| builder.goes_on_from(from));
-            builder.phase(Phase::new("ask").human(Human::approval("Well?")).terminal()).build().unwrap()
+            let builder = from.into_iter().fold(builder, |builder, from| builder.is_compatible_with(from));
+            builder.phase(Phase::new("ask").human(HumanQuestion::approval("Well?")).terminal()).build().unwrap()
         };
         let inbox = site.inbox();
         block_on(async {
@@ -466,7 +468,7 @@ on_both! {
             // The same key finds it, whatever version it was begun with.
             let again = inbox.begin(&version(2, Some(1)), "k", 0).await.unwrap();
             assert_eq!(again.id(), id);
-            assert!(matches!(again.run(HumanInput::Park).await.unwrap(), Outcome::Done(_)));
+            assert!(matches!(again.run(HumanInput::Park).await.unwrap(), FlowOutcome::Done(_)));
         });
     }
 }
@@ -483,9 +485,9 @@ on_both! {
             flow.cancel("not needed").await.unwrap();
             assert!(site.open().is_empty());
             let outcome = flow.run(HumanInput::Park).await.unwrap();
-            assert!(matches!(outcome, Outcome::Cancelled(why) if why.ends_with(": not needed")));
+            assert!(matches!(outcome, FlowOutcome::Cancelled(why) if why.ends_with(": not needed")));
             let ended = site.at_desk(|desk| desk.flow(flow.id())).unwrap();
-            assert_eq!(ended.ending.unwrap().how, How::Cancelled);
+            assert_eq!(ended.ending.unwrap().how, FlowEndKind::Cancelled);
         });
     }
 }
@@ -496,19 +498,19 @@ on_both! {
         let (one, two) = (site.inbox(), site.inbox());
         block_on(async {
             let (flow, outcome) = one.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
-            let Outcome::Waits(questions) = outcome else { panic!("it asks: {outcome:?}") };
+            let FlowOutcome::Waits(questions) = outcome else { panic!("it asks: {outcome:?}") };
             // Somebody else finds it, and asks nobody again.
             let (same, outcome) = two.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
             assert_eq!(same.id(), flow.id());
-            assert!(matches!(outcome, Outcome::Waits(again) if again == questions));
+            assert!(matches!(outcome, FlowOutcome::Waits(again) if again == questions));
             assert_eq!(site.open().len(), 1);
             let other = two.run(&yes_or_no(), "1.2", 7, HumanInput::Park).await;
             assert_eq!(other.err().map(|e| e.code()), Some(Code::Clash));
             site.answer(&site.open()[0], Answer::approved());
             let outcome = flow.run(HumanInput::Park).await.unwrap();
-            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+            assert!(matches!(outcome, FlowOutcome::Done(_)), "{outcome:?}");
             let (_, outcome) = one.run(&yes_or_no(), "1.2", 1, HumanInput::Park).await.unwrap();
-            assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
+            assert!(matches!(outcome, FlowOutcome::Done(_)), "{outcome:?}");
         });
         site.verify();
     }
@@ -523,7 +525,7 @@ on_both! {
             Workflow::new("slow", 1)
                 .phase(
                     Phase::new("work")
-                        .agent(move |_: State<u32>| {
+                        .agent(move |_: FlowState<u32>| {
                             runs.fetch_add(1, Ordering::SeqCst);
                             async {
                                 tokio::time::sleep(Duration::from_millis(300)).await;
@@ -544,8 +546,8 @@ on_both! {
             let second = tokio::spawn(async move { other.run(HumanInput::Wait).await.unwrap() });
             (first.await.unwrap(), second.await.unwrap())
         });
-        assert!(matches!(first, Outcome::Done(state) if state.data == 1));
-        assert!(matches!(second, Outcome::Done(state) if state.data == 1));
+        assert!(matches!(first, FlowOutcome::Done(state) if state.data == 1));
+        assert!(matches!(second, FlowOutcome::Done(state) if state.data == 1));
         assert_eq!(runs.load(Ordering::SeqCst), 1);
     }
 }

@@ -1,13 +1,13 @@
 //! `sayso answer`: answers a gate of any shape.
 
-use super::shared::{self, Which};
-use crate::context::Context;
+use super::shared::{self, GateArgs};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use crate::{card, editor};
 use sayso_core::gate::{self, Gate};
-use sayso_core::{Actor, Answer, Code, Content, Exit, Shape};
-use sayso_engine::{Desk, Say};
-use sayso_server::prose;
+use sayso_core::{Actor, Answer, AnswerContent, AnswerShape, Code, CommandExit};
+use sayso_engine::{CardAnswer, Desk};
+use sayso_server::text;
 use serde_json::Value;
 
 /// Tells editors that the JSON has comments.
@@ -24,9 +24,9 @@ const FORM_ENDING: &str = ".jsonc";
   sayso answer g7k2 \"Use JWT\"
   sayso answer g7k2 --form '{\"port\": 8080}'
   sayso answer g7k2 --arguments '{\"command\": \"ls\"}'   approve a tool call, edited")]
-pub(crate) struct Args {
+pub(crate) struct AnswerArgs {
     #[command(flatten)]
-    which: Which,
+    which: GateArgs,
     /// yes or no, a text, or options.
     #[arg(value_name = "ANSWER")]
     answer: Vec<String>,
@@ -44,12 +44,12 @@ pub(crate) struct Args {
     reason: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: AnswerArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let says_nothing = args.answer.is_empty() && args.form.is_none() && args.arguments.is_none();
     if says_nothing && args.other.is_none() && !args.which.id.contains(',') {
-        let (desk, actor) = context.sit_down_to_answer()?;
+        let (desk, actor) = context.open_to_answer()?;
         let gate = desk.gate(desk.find_gate(&args.which.id)?)?;
-        if matches!(gate.card.shape, Shape::Form { .. }) {
+        if matches!(gate.card.shape, AnswerShape::Form { .. }) {
             return fill_in(context, &desk, &actor, &gate, &args.which, args.reason);
         }
     }
@@ -62,13 +62,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let (other, reason) = (args.other, args.reason);
     shared::answer(context, &args.which, |gate| {
         let answer = match (&gate.card.shape, &form, &arguments) {
-            (_, Some(form), _) => with(Content::Form(form.clone())),
-            (_, None, Some(arguments)) => with(Content::Arguments(arguments.clone())),
-            (Shape::Verdict, None, None) => verdict(&typed)?,
-            (Shape::Choice { .. }, None, None) => {
+            (_, Some(form), _) => with(AnswerContent::Form(form.clone())),
+            (_, None, Some(arguments)) => with(AnswerContent::Arguments(arguments.clone())),
+            (AnswerShape::Verdict, None, None) => verdict(&typed)?,
+            (AnswerShape::Choice { .. }, None, None) => {
                 Answer::choice(shared::picks(gate, &typed), other.clone())
             }
-            (Shape::Text | Shape::Form { .. }, None, None) => Answer::text(typed.join(" ")),
+            (AnswerShape::Text | AnswerShape::Form { .. }, None, None) => {
+                Answer::text(typed.join(" "))
+            }
         };
         Ok(Answer { reason: reason.clone().or(answer.reason.clone()), ..answer })
     })
@@ -77,15 +79,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// Fills a form in with the editor. The card is shown there, so the person has seen that version. If the answer
 /// cannot be recorded, the text is kept.
 pub(super) fn fill_in(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: &Gate,
-    which: &Which,
+    which: &GateArgs,
     reason: Option<String>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     gate::check_is_open(gate)?;
-    let Shape::Form { schema } = &gate.card.shape else {
+    let AnswerShape::Form { schema } = &gate.card.shape else {
         return Err(Failure::new(Code::WrongAnswer, "this gate takes no form"));
     };
     if context.globals.no_input {
@@ -93,30 +95,32 @@ pub(super) fn fill_in(
         let how = card::how_to_answer(gate).join(", or ");
         return Err(Failure::new(Code::NoInput, message).hint(how));
     }
-    let fields = prose::fields(schema);
-    let empty = prose::to_fill_in(&gate.card.question, &fields, None);
+    let fields = text::fields(schema);
+    let empty = text::to_fill_in(&gate.card.question, &fields, None);
     let Some(written) = editor::change(&empty, FORM_ENDING)? else {
         return Err(Failure::new(Code::EmptyAnswer, "nothing was filled in"));
     };
     let no_json = |e| Failure::new(Code::InvalidForm, format!("what was written is no JSON: {e}"));
-    let answered = prose::filled_in(&fields, &written).map_err(no_json).and_then(|form| {
-        let answer = Answer { reason, ..with(Content::Form(form)) };
+    let answered = text::filled_in(&fields, &written).map_err(no_json).and_then(|form| {
+        let answer = Answer { reason, ..with(AnswerContent::Form(form)) };
         let named = which.digest.clone().unwrap_or_else(|| gate.digest.to_string());
-        let say = Say { digest: named, ..shared::say(gate, actor, which, answer) };
+        let say = CardAnswer { digest: named, ..shared::card_answer(gate, actor, which, answer) };
         shared::answer_card(context, desk, actor, gate, say)
     });
     if answered.is_err() {
-        let kept = editor::keep(&written, FORM_ENDING)?;
-        context.out.talk(&format!("What you wrote was not recorded; it is in {}", kept.display()));
+        let kept = editor::keep_unused(&written, FORM_ENDING)?;
+        context
+            .out
+            .message(&format!("What you wrote was not recorded; it is in {}", kept.display()));
     }
     answered
 }
 
-fn with(content: Content) -> Answer {
+fn with(content: AnswerContent) -> Answer {
     Answer { content, ..Answer::approved() }
 }
 
-fn json(context: &Context<'_>, typed: &str, what: &str) -> Result<Value> {
+fn json(context: &CliContext<'_>, typed: &str, what: &str) -> Result<Value> {
     parse(&context.text(typed)?, what)
 }
 

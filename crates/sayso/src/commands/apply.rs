@@ -1,12 +1,12 @@
 //! `sayso apply`: applies a fleet file.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::fleet::{self, Difference, Plan};
-use crate::out::{Look, Out};
-use crate::who;
-use sayso_core::text::harmless_line;
-use sayso_core::{Code, Exit};
+use crate::fleet::{self, FleetPlan, SettingDifference};
+use crate::identity;
+use crate::output::{CliOutput, OutputStyle};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Code, CommandExit};
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
   sayso apply fleet.yaml --dry-run    what would be added, changed and removed
   sayso apply fleet.yaml
   sayso apply fleet.yaml --prune      also take away what the file does not name")]
-pub(crate) struct Args {
+pub(crate) struct ApplyArgs {
     /// The file; several spaces are told apart by `---`. A dash reads standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -34,7 +34,8 @@ pub(crate) struct Args {
 
 /// The changes in one space.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Applied {
+#[schemars(rename = "Applied")]
+pub(crate) struct AppliedChanges {
     /// The name of the space.
     space: String,
     /// True if the space itself is new.
@@ -42,12 +43,13 @@ pub(crate) struct Applied {
     /// True if nothing was changed: a dry run.
     dry_run: bool,
     /// The list of changes.
-    changes: Vec<Changed>,
+    changes: Vec<ChangedSetting>,
 }
 
 /// A setting that changes.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Changed {
+#[schemars(rename = "Changed")]
+struct ChangedSetting {
     /// policy, agent, role, person, group, calendar or template.
     kind: String,
     /// The name of the setting.
@@ -60,13 +62,13 @@ struct Changed {
     after: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ApplyArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let plans = fleet::plans(context, &args.file, args.prune);
     if plans.as_ref().is_err_and(|failure| failure.code == Code::NotAllowed) && !args.dry_run {
         // A caller who may not even read may not apply: that is the clearer refusal, and it is written to the audit
         // log.
         let desk = context.desk()?;
-        who::check_may_answer(&desk, &who::person(context, &desk)?, "set up a space")?;
+        identity::check_may_answer(&desk, &identity::person(context, &desk)?, "set up a space")?;
     }
     let plans = plans?;
     let mut applied = vec![];
@@ -74,7 +76,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         if !args.dry_run {
             plan.carry_out(context)?;
         }
-        applied.push(Applied::of(&plan, args.dry_run));
+        applied.push(AppliedChanges::of(&plan, args.dry_run));
         if !context.out.json {
             print(context.out, &plan, args.dry_run, args.prune);
         }
@@ -86,12 +88,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let message = format!("{} is empty", args.file.display());
         return Err(Failure::new(Code::BadValue, message));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-impl Applied {
-    fn of(plan: &Plan, dry_run: bool) -> Self {
-        let changes = plan.differences.iter().map(|difference| Changed {
+impl AppliedChanges {
+    fn of(plan: &FleetPlan, dry_run: bool) -> Self {
+        let changes = plan.differences.iter().map(|difference| ChangedSetting {
             kind: difference.kind.as_str().into(),
             name: difference.name.clone(),
             how: difference.how(plan.prunes),
@@ -103,8 +105,8 @@ impl Applied {
     }
 }
 
-fn print(out: &Out, plan: &Plan, dry_run: bool, prunes: bool) {
-    let space = out.paint(Look::Strong, &harmless_line(&plan.space));
+fn print(out: &CliOutput, plan: &FleetPlan, dry_run: bool, prunes: bool) {
+    let space = out.paint(OutputStyle::Strong, &sanitize_line(&plan.space));
     let is_new = if plan.is_new { " (new)" } else { "" };
     out.line(&format!("space {space}{is_new}"));
     for difference in &plan.differences {
@@ -125,14 +127,14 @@ fn print(out: &Out, plan: &Plan, dry_run: bool, prunes: bool) {
     }
 }
 
-fn print_one(out: &Out, difference: &Difference, prunes: bool) {
+fn print_one(out: &CliOutput, difference: &SettingDifference, prunes: bool) {
     let (mark, look) = match difference.how(prunes) {
-        "added" => ("+", Look::Good),
-        "removed" => ("-", Look::Bad),
-        "kept" => ("=", Look::Faint),
-        _ => ("~", Look::Warn),
+        "added" => ("+", OutputStyle::Good),
+        "removed" => ("-", OutputStyle::Bad),
+        "kept" => ("=", OutputStyle::Faint),
+        _ => ("~", OutputStyle::Warn),
     };
-    let what = format!("{mark} {} {}", difference.kind.as_str(), harmless_line(&difference.name));
+    let what = format!("{mark} {} {}", difference.kind.as_str(), sanitize_line(&difference.name));
     out.line(&format!("  {}", out.paint(look, &what)));
     if mark == "=" {
         return;
@@ -142,13 +144,13 @@ fn print_one(out: &Out, difference: &Difference, prunes: bool) {
     let [before, after] = texts;
     for change in TextDiff::from_lines(&before, &after).iter_all_changes() {
         let (sign, look) = match change.tag() {
-            ChangeTag::Insert => ("+", Look::Good),
-            ChangeTag::Delete => ("-", Look::Bad),
-            ChangeTag::Equal => (" ", Look::Faint),
+            ChangeTag::Insert => ("+", OutputStyle::Good),
+            ChangeTag::Delete => ("-", OutputStyle::Bad),
+            ChangeTag::Equal => (" ", OutputStyle::Faint),
         };
         let text = change.value().trim_end();
         let indent = &text[..text.len() - text.trim_start().len()];
-        let line = format!("{sign} {indent}{}", harmless_line(text));
+        let line = format!("{sign} {indent}{}", sanitize_line(text));
         out.line(&format!("      {}", out.paint(look, &line)));
     }
 }

@@ -1,21 +1,21 @@
 //! `sayso approve`: approves a gate.
 
-use super::shared::{self, Which};
-use crate::context::Context;
+use super::shared::{self, GateArgs};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::when;
-use sayso_core::text::harmless_line;
-use sayso_core::{Answer, Code, Exit, Timestamp};
-use sayso_engine::{Scope, World};
+use crate::time;
+use sayso_core::text::sanitize_line;
+use sayso_core::{Answer, Code, CommandExit, Timestamp};
+use sayso_engine::{ApprovalScope, RuntimeEnv};
 
 /// Say yes to a gate, or to the task that waits for one.
 ///
 /// What it leads to depends on the kind: approved work closes its task, an approved checkpoint sends
 /// the agent to the next phase. A question needs an answer: use `respond` or `choose`.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ApproveArgs {
     #[command(flatten)]
-    which: Which,
+    which: GateArgs,
     /// Something to say with it.
     #[arg(value_name = "NOTE")]
     note: Vec<String>,
@@ -28,10 +28,11 @@ pub(crate) struct Args {
     scope: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ApproveArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let note = context.words(&args.note)?;
     let reason = Some(note).filter(|note| !note.trim().is_empty());
-    let remember = args.remember.map(|time| Remember::parse(&time, &args.scope)).transpose()?;
+    let remember =
+        args.remember.map(|time| RememberRequest::parse(&time, &args.scope)).transpose()?;
     let mut which = args.which;
     if let Some(remember) = &remember {
         // Resolved now: after the approval the task waits for no gate, and its ID would find none.
@@ -46,18 +47,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 }
 
 /// The standing approval that an answer leaves.
-struct Remember {
+struct RememberRequest {
     until: Timestamp,
-    scope: Scope,
+    scope: ApprovalScope,
 }
 
-impl Remember {
+impl RememberRequest {
     fn parse(time: &str, scope: &str) -> Result<Self> {
-        let until = when::moment(time, World::real().now())?;
+        let until = time::moment(time, RuntimeEnv::real().now())?;
         let scope = match scope {
-            "task" => Scope::Task,
-            "agent" => Scope::Agent,
-            "space" => Scope::Space,
+            "task" => ApprovalScope::Task,
+            "agent" => ApprovalScope::Agent,
+            "space" => ApprovalScope::Space,
             other => {
                 let message = format!("{other:?} is not for whom a decision can be remembered");
                 return Err(Failure::new(Code::BadValue, message).hint("take task, agent or space"));
@@ -67,7 +68,7 @@ impl Remember {
     }
 
     /// Checks that a standing approval is possible, before anything is approved.
-    fn check(&self, context: &Context<'_>, which: &Which) -> Result<String> {
+    fn check(&self, context: &CliContext<'_>, which: &GateArgs) -> Result<String> {
         let desk = context.desk()?;
         if self.until <= desk.now() {
             let message = "a decision is remembered until a time to come";
@@ -78,13 +79,13 @@ impl Remember {
         Ok(gate.to_string())
     }
 
-    fn carry_out(&self, context: &Context<'_>, which: &Which) -> Result<Exit> {
-        let (desk, actor) = context.sit_down_as_person()?;
+    fn carry_out(&self, context: &CliContext<'_>, which: &GateArgs) -> Result<CommandExit> {
+        let (desk, actor) = context.open_as_person()?;
         let gate = desk.find_gate(&which.id)?;
         let remembered = desk.remember(&actor, gate, self.scope, self.until)?;
-        let until = when::local(self.until);
-        let request = harmless_line(&remembered.request);
+        let until = time::local(self.until);
+        let request = sanitize_line(&remembered.request);
         context.out.remark(&format!("remembered until {until}: {request}"));
-        Ok(Exit::Ok)
+        Ok(CommandExit::Ok)
     }
 }

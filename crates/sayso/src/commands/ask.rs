@@ -1,15 +1,18 @@
 //! `sayso ask`: asks a person.
 
 use super::{agent, shared};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{courier, when};
+use crate::output::OutputStyle;
+use crate::{notice_sending, time};
 use clap::ArgGroup;
 use clap_complete::ArgValueCompleter;
-use sayso_core::gate::{Card, Fact, Gate};
-use sayso_core::{Actor, Approvers, AtEnd, Choice, Code, Exit, GateId, Kind, Proof, Shape, TaskId};
-use sayso_engine::{Ask, Demands, Desk, Waited};
+use sayso_core::gate::{Card, CardFact, Gate};
+use sayso_core::{
+    Actor, AnswerShape, Approvers, ChoiceOption, Code, CommandExit, GateId, GateKind,
+    IdentityProof, TaskId, TimeoutAction,
+};
+use sayso_engine::{AskDemands, Desk, NewGate, WaitOutcome};
 use sayso_server::wire;
 use std::time::Duration;
 
@@ -29,7 +32,7 @@ use std::time::Duration;
 
 A wait that times out (exit code 7) leaves the question open. A rejection has exit code 8, and so has an option that
 means no; any other option, a text and a form end with 0: they are answers, and approve nothing.")]
-pub(crate) struct Args {
+pub(crate) struct AskArgs {
     /// The question; a dash reads it from standard input.
     #[arg(value_name = "QUESTION")]
     question: String,
@@ -74,13 +77,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PROOF", default_value = "token")]
     proof: String,
     /// The time that people have: 30m, 2h, 1d. What happens then is said with --at-end.
-    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
     deadline: Option<Duration>,
     /// The timeout action: deny, fail (the task, too), defer (ask again) or keep (wait on).
     #[arg(long, value_name = "END", default_value = "deny", requires = "deadline")]
     at_end: String,
     /// Remind people after this long; may be given several times.
-    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
     remind: Vec<Duration>,
     /// Wait for the answer and print only that.
     #[arg(short, long, conflicts_with = "async_")]
@@ -89,7 +92,7 @@ pub(crate) struct Args {
     #[arg(long = "async")]
     async_: bool,
     /// Wait at most this long: 30s, 10m, 2h. Implies --wait.
-    #[arg(long, value_name = "TIME", value_parser = when::duration, conflicts_with = "async_")]
+    #[arg(long, value_name = "TIME", value_parser = time::duration, conflicts_with = "async_")]
     timeout: Option<Duration>,
     /// A ULID of your own: asking again with it is the same question.
     #[arg(long, value_name = "ULID")]
@@ -99,8 +102,8 @@ pub(crate) struct Args {
     revise: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: AskArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let gate = match &args.revise {
         Some(id) => {
             let id = desk.find_gate(id)?;
@@ -113,19 +116,19 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let out = context.out;
     if out.json {
-        out.json(&wire::Gate::of(&gate, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::GateJson::of(&gate, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
     out.line(gate.handle());
-    let handle = out.paint(Look::Name, gate.handle());
+    let handle = out.paint(OutputStyle::Name, gate.handle());
     out.remark(&format!(
         "gate {handle} waits for a person; get the answer with: sayso wait {}",
         gate.handle()
     ));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn open(args: &Args, context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Gate> {
+fn open(args: &AskArgs, context: &CliContext<'_>, desk: &Desk, actor: &Actor) -> Result<Gate> {
     let task = match &args.task {
         Some(typed) => Some(desk.find_task(typed)?),
         // An agent whose credential is bound to a task asks for that task.
@@ -133,21 +136,23 @@ fn open(args: &Args, context: &Context<'_>, desk: &Desk, actor: &Actor) -> Resul
     };
     let kind = kind(args, task)?;
     let id = args.id.unwrap_or_else(|| desk.new_gate_id());
-    let ask =
-        Ask { demands: demands(args)?, ..Ask::new(id, kind, task, card(args, context, kind)?) };
+    let ask = NewGate {
+        demands: demands(args)?,
+        ..NewGate::new(id, kind, task, card(args, context, kind)?)
+    };
     Ok(desk.ask(actor, ask)?)
 }
 
 /// A question on a task is input the task waits for; one without is a decision of its own.
-fn kind(args: &Args, task: Option<TaskId>) -> Result<Kind> {
+fn kind(args: &AskArgs, task: Option<TaskId>) -> Result<GateKind> {
     match &args.kind {
         Some(typed) => shared::kind(typed),
-        None if task.is_some() => Ok(Kind::Input),
-        None => Ok(Kind::Decision),
+        None if task.is_some() => Ok(GateKind::Input),
+        None => Ok(GateKind::Decision),
     }
 }
 
-fn card(args: &Args, context: &Context<'_>, kind: Kind) -> Result<Card> {
+fn card(args: &AskArgs, context: &CliContext<'_>, kind: GateKind) -> Result<Card> {
     let facts: Result<_> = args.fact.iter().map(|typed| fact(typed)).collect();
     Ok(Card {
         question: context.text(&args.question)?,
@@ -157,36 +162,36 @@ fn card(args: &Args, context: &Context<'_>, kind: Kind) -> Result<Card> {
     })
 }
 
-fn fact(typed: &str) -> Result<Fact> {
+fn fact(typed: &str) -> Result<CardFact> {
     let (name, value) = typed.split_once('=').ok_or_else(|| {
         Failure::new(Code::BadValue, format!("the fact {typed:?} has no value"))
             .hint("write NAME=VALUE, as in: --fact branch=main")
     })?;
-    Ok(Fact { name: name.into(), value: value.into(), verified: false })
+    Ok(CardFact { name: name.into(), value: value.into(), verified: false })
 }
 
-fn shape(args: &Args, kind: Kind) -> Result<Shape> {
+fn shape(args: &AskArgs, kind: GateKind) -> Result<AnswerShape> {
     if !args.option.is_empty() {
         let (multi, other) = (args.multi, args.other);
-        let shape = Shape::Choice { options: options(args)?, multi, other };
+        let shape = AnswerShape::Choice { options: options(args)?, multi, other };
         shape.check()?;
         // Scripts go on by the exit code of the answer.
         shape.check_reads_clearly()?;
         return Ok(shape);
     }
     if let Some(schema) = &args.schema {
-        return Ok(Shape::Form { schema: read_schema(schema)? });
+        return Ok(AnswerShape::Form { schema: read_schema(schema)? });
     }
-    let asks_for_words = matches!(kind, Kind::Input | Kind::Decision);
-    Ok(if asks_for_words && !args.verdict { Shape::Text } else { Shape::Verdict })
+    let asks_for_words = matches!(kind, GateKind::Input | GateKind::Decision);
+    Ok(if asks_for_words && !args.verdict { AnswerShape::Text } else { AnswerShape::Verdict })
 }
 
-fn options(args: &Args) -> Result<Vec<Choice>> {
+fn options(args: &AskArgs) -> Result<Vec<ChoiceOption>> {
     let option = |typed: &String| {
         let (name, consequence) = typed.split_once('=').unwrap_or((typed, ""));
         let name = name.trim().to_owned();
         let declines = args.declines.iter().any(|no| no.trim() == name);
-        Choice { name, consequence: consequence.trim().into(), declines }
+        ChoiceOption { name, consequence: consequence.trim().into(), declines }
     };
     let options: Vec<_> = args.option.iter().map(option).collect();
     let is_option = |no: &&String| options.iter().any(|option| option.name == no.trim());
@@ -209,7 +214,7 @@ fn read_schema(typed: &str) -> Result<serde_json::Value> {
         .map_err(|e| Failure::new(Code::InvalidForm, format!("the schema is not JSON: {e}")))
 }
 
-fn approvers(args: &Args) -> Approvers {
+fn approvers(args: &AskArgs) -> Approvers {
     let mut people: Vec<_> = args.to.iter().cloned().map(Approvers::Person).collect();
     match people.len() {
         0 => Approvers::Anyone,
@@ -218,29 +223,35 @@ fn approvers(args: &Args) -> Approvers {
     }
 }
 
-fn demands(args: &Args) -> Result<Demands> {
+fn demands(args: &AskArgs) -> Result<AskDemands> {
     let ms = |time: &Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Ok(Demands {
+    Ok(AskDemands {
         approvers: approvers(args),
         proof: proof(&args.proof)?,
         deadline_ms: args.deadline.as_ref().map(ms),
         remind_ms: args.remind.iter().map(ms).collect(),
         at_end: at_end(&args.at_end)?,
-        ..Demands::default()
+        ..AskDemands::default()
     })
 }
 
 /// Parses a timeout action. The asker may choose any but approval.
-fn at_end(typed: &str) -> Result<AtEnd> {
-    let known = [AtEnd::Deny, AtEnd::Fail, AtEnd::Defer, AtEnd::Keep];
+fn at_end(typed: &str) -> Result<TimeoutAction> {
+    let known =
+        [TimeoutAction::Deny, TimeoutAction::Fail, TimeoutAction::Defer, TimeoutAction::Keep];
     known.into_iter().find(|end| end.as_str() == typed).ok_or_else(|| {
         Failure::new(Code::BadValue, format!("{typed:?} is nothing that silence can mean"))
             .hint("take deny, fail, defer or keep; only a policy may do more")
     })
 }
 
-fn proof(typed: &str) -> Result<Proof> {
-    let known = [Proof::Token, Proof::Tty, Proof::Passphrase, Proof::Presence];
+fn proof(typed: &str) -> Result<IdentityProof> {
+    let known = [
+        IdentityProof::Token,
+        IdentityProof::Tty,
+        IdentityProof::Passphrase,
+        IdentityProof::Presence,
+    ];
     known.into_iter().find(|p| p.as_str() == typed).ok_or_else(|| {
         Failure::new(Code::BadValue, format!("{typed:?} is no proof that can be asked for"))
             .hint("take token, tty, passphrase or presence")
@@ -249,28 +260,28 @@ fn proof(typed: &str) -> Result<Proof> {
 
 /// Waits for the answer and prints it; a timeout leaves the question open.
 pub(super) fn wait(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: &Gate,
     timeout: Option<Duration>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     if gate.is_open() {
         context.out.remark(&format!("gate {} waits for a person", gate.handle()));
     }
-    let sending = gate.is_open().then(|| courier::meanwhile(context, desk));
+    let sending = gate.is_open().then(|| notice_sending::send_in_background(context, desk));
     let waited = desk.wait(gate.opened.id, timeout)?;
     drop(sending);
     match waited {
-        Waited::Ended(gate) => {
+        WaitOutcome::Ended(gate) => {
             let gate = agent::carry_out(context, desk, actor, *gate)?;
             shared::hand_over(context, desk, actor, &gate)
         }
-        Waited::TimedOut(gate) => Err(nobody_yet(gate.handle())),
+        WaitOutcome::TimedOut(gate) => Err(unanswered(gate.handle())),
     }
 }
 
-pub(super) fn nobody_yet(handle: &str) -> Failure {
+pub(super) fn unanswered(handle: &str) -> Failure {
     Failure::new(Code::TimedOut, format!("nobody has answered gate {handle} yet"))
         .hint(format!("it stays open; wait on with: sayso wait {handle}"))
 }

@@ -2,13 +2,13 @@
 
 use super::shared::{ROWS, rows};
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{heads, when, who};
+use crate::output::OutputStyle;
+use crate::{audit_heads, identity, time};
 use clap::Subcommand;
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Code, Exit, audit};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{Code, CommandExit, audit};
 use sayso_engine::{ExportError, verify_export};
 use sayso_server::wire;
 use std::fs::File;
@@ -21,13 +21,13 @@ const ANSWER_CHARS_MAX: usize = 60;
 
 /// The audit: every change has one entry, and each entry holds the hash of the one before.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AuditCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum AuditCommand {
     /// The last entries, newest first.
     List {
         /// Show at most this many.
@@ -51,72 +51,72 @@ enum Verb {
     },
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: AuditArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::List { limit } => list(context, limit),
-        Verb::Verify { file: Some(path), .. } => verify_file(context, &path),
-        Verb::Verify { file: None, accept_older } => verify(context, accept_older),
-        Verb::Export { file } => export(context, file.as_deref()),
+        AuditCommand::List { limit } => list(context, limit),
+        AuditCommand::Verify { file: Some(path), .. } => verify_file(context, &path),
+        AuditCommand::Verify { file: None, accept_older } => verify(context, accept_older),
+        AuditCommand::Export { file } => export(context, file.as_deref()),
     }
 }
 
-fn list(context: &Context<'_>, limit: usize) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+fn list(context: &CliContext<'_>, limit: usize) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let entries = desk.audit_entries(&actor, limit)?;
     let out = context.out;
     if out.json {
         let entries: Vec<_> =
-            entries.iter().map(|e| wire::AuditEntry::listed(e, &when::rfc3339)).collect();
+            entries.iter().map(|e| wire::AuditEntry::listed(e, &time::rfc3339)).collect();
         out.json(&entries);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     for entry in &entries {
-        let refused = entry.outcome == audit::Outcome::Refused;
+        let refused = entry.outcome == audit::AuditOutcome::Refused;
         let action = card::pad(&entry.action, 20);
-        let action = if refused { out.paint(Look::Bad, &action) } else { action };
-        let who = format!("{} {}", entry.role.as_str(), harmless_line(&entry.actor));
+        let action = if refused { out.paint(OutputStyle::Bad, &action) } else { action };
+        let who = format!("{} {}", entry.role.as_str(), sanitize_line(&entry.actor));
         let why = match entry.reason.as_str() {
             "" => String::new(),
-            reason => format!("  {}", harmless_line(reason)),
+            reason => format!("  {}", sanitize_line(reason)),
         };
         let answer =
-            entry.answer.as_deref().map(|text| shorten(&harmless_line(text), ANSWER_CHARS_MAX));
+            entry.answer.as_deref().map(|text| shorten(&sanitize_line(text), ANSWER_CHARS_MAX));
         let answer = answer.map_or_else(String::new, |text| format!("  said {text:?}"));
-        let at = out.paint(Look::Faint, &when::local(entry.at));
-        let object = out.paint(Look::Name, &card::pad(&harmless_line(&entry.object), 8));
+        let at = out.paint(OutputStyle::Faint, &time::local(entry.at));
+        let object = out.paint(OutputStyle::Name, &card::pad(&sanitize_line(&entry.object), 8));
         out.line(&format!("{:>6}  {at}  {action} {object} {who}{answer}{why}", entry.seq));
         if !entry.also.is_empty() {
-            let also = harmless_line(&entry.also.join(", "));
-            out.line(&out.paint(Look::Faint, &format!("        with it: {also}")));
+            let also = sanitize_line(&entry.also.join(", "));
+            out.line(&out.paint(OutputStyle::Faint, &format!("        with it: {also}")));
         }
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn verify(context: &Context<'_>, accepts_older: bool) -> Result<Exit> {
+fn verify(context: &CliContext<'_>, accepts_older: bool) -> Result<CommandExit> {
     // Opened for reading, so no timers fire: a wrong clock is no reason not to verify.
-    let desk = context.kept_desk()?;
-    let actor = who::actor(&desk)?;
-    let progress = Progress::new();
+    let desk = context.desk_read_only()?;
+    let actor = identity::actor(&desk)?;
+    let progress = CheckProgress::new();
     let report = desk.verify_audit(&actor, |rows| progress.show(rows))?;
     progress.end();
     match accepts_older {
-        true => heads::accept(&desk, &actor)?,
-        false => heads::check(&desk, &actor)?,
+        true => audit_heads::accept(&desk, &actor)?,
+        false => audit_heads::check(&desk, &actor)?,
     }
     let out = context.out;
     if out.json {
         let (events, views) = (Some(report.events), Some(report.views));
-        out.json(&wire::Verified { holds: true, entries: report.entries, events, views });
-        return Ok(Exit::Ok);
+        out.json(&wire::AuditVerification { holds: true, entries: report.entries, events, views });
+        return Ok(CommandExit::Ok);
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     let (entries, events, views) = (report.entries, report.events, report.views);
     out.line(&format!("{tick} {entries} entries hold, {events} events are covered, {views} rows are what their events made them"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
+fn verify_file(context: &CliContext<'_>, path: &Path) -> Result<CommandExit> {
     let file = File::open(path)
         .map_err(|e| Failure::new(Code::NotFound, format!("{}: {e}", path.display())))?;
     let entries = verify_export(BufReader::new(file)).map_err(|error| {
@@ -128,15 +128,20 @@ fn verify_file(context: &Context<'_>, path: &Path) -> Result<Exit> {
     })?;
     match context.out.json {
         true => {
-            context.out.json(&wire::Verified { holds: true, entries, events: None, views: None });
+            context.out.json(&wire::AuditVerification {
+                holds: true,
+                entries,
+                events: None,
+                views: None,
+            });
         }
         false => context.out.line(&format!("{entries} entries hold")),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+fn export(context: &CliContext<'_>, path: Option<&Path>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     match path {
         None => drop(desk.export_audit(&actor, context.out.stdout())?),
         Some(path) => {
@@ -146,16 +151,16 @@ fn export(context: &Context<'_>, path: Option<&Path>) -> Result<Exit> {
             context.out.remark(&format!("{entries} entries are in {}", path.display()));
         }
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Shows the progress of a long check to a waiting person.
-pub(super) struct Progress {
+pub(super) struct CheckProgress {
     began: Instant,
     shown: bool,
 }
 
-impl Progress {
+impl CheckProgress {
     pub(super) fn new() -> Self {
         Self { began: Instant::now(), shown: std::io::stderr().is_terminal() }
     }

@@ -1,10 +1,10 @@
 //! `sayso away` and `sayso back`: absence and deputies.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
-use sayso_core::Exit;
+use crate::output::OutputStyle;
+use crate::time;
+use sayso_core::CommandExit;
 use sayso_server::wire;
 
 /// Say that you are away, and who answers in your place; or see who is away.
@@ -18,7 +18,7 @@ use sayso_server::wire;
   sayso away                              who is away
   sayso away --until 2026-12-24 --to bob
   sayso away --until monday               nobody stands in")]
-pub(crate) struct Args {
+pub(crate) struct AwayArgs {
     /// Until then: 3d, monday, 2026-12-24.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
@@ -27,60 +27,60 @@ pub(crate) struct Args {
     to: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: AwayArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let Some(until) = &args.until else { return list(context) };
-    let (desk, actor) = context.sit_down_as_person()?;
-    let until = when::moment(until, desk.now())?;
+    let (desk, actor) = context.open_as_person()?;
+    let until = time::moment(until, desk.now())?;
     let away = desk.go_away(&actor, until, args.to.as_deref())?;
     let out = context.out;
     if out.json {
-        out.json(&wire::Away::of(&actor.name, &away, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::AbsenceJson::of(&actor.name, &away, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     let who = match &away.to {
         Some(to) => format!("{to} stands in for you"),
         None => "nobody stands in for you".into(),
     };
-    out.line(&format!("{tick} you are away until {}; {who}", when::local(until)));
-    Ok(Exit::Ok)
+    out.line(&format!("{tick} you are away until {}; {who}", time::local(until)));
+    Ok(CommandExit::Ok)
 }
 
 /// Say that you are back.
 #[derive(clap::Args)]
 pub(crate) struct BackArgs {}
 
-pub(crate) fn back(_: BackArgs, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn back(_: BackArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     let was_away = desk.come_back(&actor)?;
     let out = context.out;
     match was_away {
         true => {
-            let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+            let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
             out.line(&format!("{tick} you are back; what waits for you waits for you again"));
         }
         false => out.remark("you were not away"),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn list(context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+fn list(context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
     let away = desk.away()?;
     let shown: Vec<_> =
-        away.iter().map(|(name, away)| wire::Away::of(name, away, &when::rfc3339)).collect();
+        away.iter().map(|(name, away)| wire::AbsenceJson::of(name, away, &time::rfc3339)).collect();
     let out = context.out;
     if out.json {
         out.json(&shown);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     if away.is_empty() {
         out.remark("nobody is away");
     }
     for (name, away) in &away {
-        let name = out.paint(Look::Name, name);
+        let name = out.paint(OutputStyle::Name, name);
         let who = away.to.as_ref().map_or_else(String::new, |to| format!("; {to} stands in"));
-        out.line(&format!("{name}  until {}{who}", when::local(away.until)));
+        out.line(&format!("{name}  until {}{who}", time::local(away.until)));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

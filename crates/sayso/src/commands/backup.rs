@@ -1,11 +1,11 @@
 //! `sayso backup`: copies the store into a file, and verifies the copy.
 
-use super::audit::Progress;
-use crate::context::Context;
+use super::audit::CheckProgress;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use sayso_core::{Code, Exit};
-use sayso_engine::{BackedUp, Desk, LocalDesk, Place};
+use crate::output::OutputStyle;
+use sayso_core::{Code, CommandExit};
+use sayso_engine::{BackupReport, Desk, LocalDesk, StoreLocation};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   sayso backup /backups/shop-monday.db
   sayso --store /backups/shop-monday.db --space shop inbox    look at a copy")]
-pub(crate) struct Args {
+pub(crate) struct BackupArgs {
     /// The file to write; it must not exist yet.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -29,7 +29,8 @@ pub(crate) struct Args {
 
 /// A verified copy of the store.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Copied {
+#[schemars(rename = "Copied")]
+pub(crate) struct BackupCopy {
     /// The path of the copy.
     file: String,
     /// The size of the copy in bytes.
@@ -40,37 +41,38 @@ pub(crate) struct Copied {
     entries: u64,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+pub(crate) fn run(args: BackupArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let local = here(&desk)?;
     let file = context.globals.dir.as_deref().map_or(args.file.clone(), |dir| dir.join(&args.file));
     if file.exists() {
         let why = format!("{} is there already", file.display());
         return Err(Failure::new(Code::BadValue, why).hint("name a file that is not there yet"));
     }
-    let progress = Progress::new();
-    let BackedUp { spaces, entries } = local.back_up(&actor, &file, |rows| progress.show(rows))?;
+    let progress = CheckProgress::new();
+    let BackupReport { spaces, entries } =
+        local.back_up(&actor, &file, |rows| progress.show(rows))?;
     progress.end();
     let bytes = std::fs::metadata(&file)?.len();
-    let copied = Copied { file: file.display().to_string(), bytes, spaces, entries };
+    let copied = BackupCopy { file: file.display().to_string(), bytes, spaces, entries };
     let out = context.out;
     if out.json {
         out.json(&copied);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
-    let Copied { file, bytes, spaces, entries } = copied;
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
+    let BackupCopy { file, bytes, spaces, entries } = copied;
     let spaces = if spaces == 1 { "1 space".to_owned() } else { format!("{spaces} spaces") };
     let size = bytes.div_ceil(1024);
     out.line(&format!("{tick} {file}: {spaces}, {size} KB, {entries} entries of the audit hold"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Returns the desk if its store is a local file.
 fn here(desk: &Desk) -> Result<&LocalDesk> {
     let no = |why: &str, hint: &str| Err(Failure::new(Code::BadValue, why).hint(hint));
     match (desk.local(), desk.place()) {
-        (Some(local), Some(Place::Sqlite(_))) => Ok(local),
+        (Some(local), Some(StoreLocation::Sqlite(_))) => Ok(local),
         (Some(_), _) => no(
             "PostgreSQL makes its backups itself",
             "everything is in one schema: pg_dump --schema sayso; after a restore run: sayso audit verify",

@@ -1,9 +1,9 @@
 //! `sayso choose`: answers a choice.
 
-use super::shared::{self, Which};
-use crate::context::Context;
+use super::shared::{self, GateArgs};
+use crate::context::CliContext;
 use crate::exit::Result;
-use sayso_core::{Answer, Exit};
+use sayso_core::{Answer, CommandExit};
 
 /// Pick one of the options, or several, by name or by number.
 #[derive(clap::Args)]
@@ -12,9 +12,9 @@ use sayso_core::{Answer, Exit};
   sayso choose g7k2 2
   sayso choose g7k2 red blue            where several may be picked
   sayso choose g7k2 --other \"green\"     where words of your own are an answer")]
-pub(crate) struct Args {
+pub(crate) struct ChooseArgs {
     #[command(flatten)]
-    which: Which,
+    which: GateArgs,
     /// The options to pick, by name or number.
     #[arg(value_name = "OPTION")]
     options: Vec<String>,
@@ -26,8 +26,8 @@ pub(crate) struct Args {
     reason: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let Args { which, options, other, reason } = args;
+pub(crate) fn run(args: ChooseArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let ChooseArgs { which, options, other, reason } = args;
     shared::answer(context, &which, |gate| {
         let answer = Answer::choice(shared::picks(gate, &options), other.clone());
         Ok(Answer { reason: reason.clone(), ..answer })

@@ -1,11 +1,11 @@
 //! `sayso claim`: claims a gate.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::when;
+use crate::time;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Say that you are on it, so that others do not begin to look at the same gate.
 ///
@@ -15,7 +15,7 @@ use sayso_core::Exit;
   sayso claim g7k2
   sayso claim g7k2 --until 2h
   sayso claim g7k2 --release")]
-pub(crate) struct Args {
+pub(crate) struct ClaimArgs {
     /// The gate, or the task that waits for it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::open_gates))]
     id: String,
@@ -27,14 +27,14 @@ pub(crate) struct Args {
     release: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn run(args: ClaimArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     let id = desk.find_gate(&args.id)?;
     if args.release {
         let gate = desk.release(&actor, id)?;
         return shared::report_waiting(context, &gate, "is nobody's any more");
     }
-    let until = when::moment(&args.until, desk.now())?;
+    let until = time::moment(&args.until, desk.now())?;
     let gate = desk.claim(&actor, id, until)?;
-    shared::report_waiting(context, &gate, &format!("is yours until {}", when::local(until)))
+    shared::report_waiting(context, &gate, &format!("is yours until {}", time::local(until)))
 }

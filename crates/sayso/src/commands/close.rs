@@ -1,13 +1,13 @@
 //! `sayso close`: closes a task.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::{when, who};
+use crate::output::OutputStyle;
+use crate::{identity, time};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Actor, Exit, TaskId};
-use sayso_engine::{Completed, Desk};
+use sayso_core::{Actor, CommandExit, TaskId};
+use sayso_engine::{CompletionOutcome, Desk};
 use sayso_server::wire;
 
 /// Close a task.
@@ -16,7 +16,7 @@ use sayso_server::wire;
 /// and the exit code is 12. A task that waits for a person can be closed by a person only: that withdraws
 /// what it waits for.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct CloseArgs {
     /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
@@ -28,8 +28,8 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: CloseArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let id = desk.find_task(&args.id)?;
     let reason = context.words(&args.reason)?;
     let completed = close(context, &desk, &actor, id, &reason, args.force)?;
@@ -39,43 +39,45 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 /// Prints the outcome. If a person is asked first, nothing is closed, and the exit code stops scripts that continue
 /// only on success.
 pub(super) fn report(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
-    completed: &Completed,
+    completed: &CompletionOutcome,
     what: &str,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let (task, gate) = match completed {
-        Completed::Closed(task) => return shared::report_task(context, desk, task.id, what),
-        Completed::Waits(task, gate) => (task, gate),
+        CompletionOutcome::Closed(task) => {
+            return shared::report_task(context, desk, task.id, what);
+        }
+        CompletionOutcome::Waits(task, gate) => (task, gate),
     };
     let out = context.out;
     if out.json {
         let row = desk.task(task.id)?;
-        out.json(&wire::Task::of(&row, &[(**gate).clone()], &when::rfc3339));
-        return Ok(Exit::Held);
+        out.json(&wire::TaskJson::of(&row, &[(**gate).clone()], &time::rfc3339));
+        return Ok(CommandExit::Held);
     }
-    let (name, kind) = (out.paint(Look::Name, &task.handle), gate.opened.kind);
+    let (name, kind) = (out.paint(OutputStyle::Name, &task.handle), gate.opened.kind);
     let gate = gate.handle();
-    out.talk(&format!("{name} requires {kind} first: gate {gate} waits for a person"));
-    Ok(Exit::Held)
+    out.message(&format!("{name} requires {kind} first: gate {gate} waits for a person"));
+    Ok(CommandExit::Held)
 }
 
 /// Closes a task. If that amounts to a verdict, a person has to do it.
 pub(super) fn close(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     id: TaskId,
     reason: &str,
     force: bool,
-) -> Result<Completed> {
+) -> Result<CompletionOutcome> {
     let actor = for_ending(context, desk, actor, id, force)?;
     Ok(desk.close_task(&actor, id, reason, force)?)
 }
 
 /// Requires a person if the task, or with `force` a task under it, waits for or requires a person.
 pub(super) fn for_ending(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     id: TaskId,
@@ -83,5 +85,5 @@ pub(super) fn for_ending(
 ) -> Result<Actor> {
     let task = desk.task(id)?.task;
     let amounts_to_verdict = task.is_waiting() || task.requires.is_some() || force;
-    who::person_if(amounts_to_verdict, context, desk, actor)
+    identity::person_if(amounts_to_verdict, context, desk, actor)
 }

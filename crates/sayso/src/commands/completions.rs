@@ -1,8 +1,8 @@
 //! `sayso completions`: shell completions with live ids.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 
 /// Shell completions, with live ids.
 #[derive(clap::Args)]
@@ -10,13 +10,13 @@ use sayso_core::{Code, Exit};
   source <(sayso completions bash)
   sayso completions zsh > ~/.zfunc/_sayso
   sayso completions fish > ~/.config/fish/completions/sayso.fish")]
-pub(crate) struct Args {
+pub(crate) struct CompletionsArgs {
     /// bash, zsh, fish, elvish or powershell.
     #[arg(value_name = "SHELL")]
     shell: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: CompletionsArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     use clap_complete::env::Shells;
     let shells = Shells::builtins();
     let unknown = || {
@@ -26,5 +26,5 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     };
     let shell = shells.completer(&args.shell).ok_or_else(unknown)?;
     shell.write_registration("COMPLETE", "sayso", "sayso", "sayso", &mut context.out.stdout())?;
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -1,12 +1,12 @@
 //! `sayso create`: creates a task.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
+use crate::output::OutputStyle;
+use crate::time;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Exit, Kind, TaskId};
+use sayso_core::{CommandExit, GateKind, TaskId};
 use sayso_engine::NewTask;
 use sayso_server::wire;
 
@@ -17,7 +17,7 @@ use sayso_server::wire;
   sayso create \"Migrate the data\" --requires approval   an agent cannot close it alone
   sayso create \"Order the keys\" --awaiting work         a person has to do it
   sayso create \"Write the tests\" --parent t7k2 --blocked-by t9qx")]
-pub(crate) struct Args {
+pub(crate) struct CreateArgs {
     /// The title: the work to do, in a line.
     #[arg(value_name = "TITLE")]
     title: String,
@@ -56,15 +56,15 @@ pub(crate) struct Args {
     id: Option<TaskId>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: CreateArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let out = context.out;
     if args.manual {
         out.remark("note: --manual is now --awaiting work");
     }
     let awaiting = match (&args.awaiting, args.manual) {
         (Some(typed), _) => Some(shared::kind(typed)?),
-        (None, true) => Some(Kind::Work),
+        (None, true) => Some(GateKind::Work),
         (None, false) => None,
     };
     let new = NewTask {
@@ -84,12 +84,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if out.json {
         let row = desk.task(task.id)?;
         let gates = shared::open_gates_of(&desk, &actor, &row)?;
-        out.json(&wire::Task::of(&row, &gates, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::TaskJson::of(&row, &gates, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
     out.line(&task.handle);
     if task.is_waiting() {
-        out.remark(&format!("{} waits for a person", out.paint(Look::Name, &task.handle)));
+        out.remark(&format!("{} waits for a person", out.paint(OutputStyle::Name, &task.handle)));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -1,11 +1,11 @@
 //! `sayso defer`: defers a task.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::{when, who};
+use crate::{identity, time};
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Put a task off; at the given time it is ready again by itself.
 #[derive(clap::Args)]
@@ -13,7 +13,7 @@ use sayso_core::Exit;
   sayso defer t7k2                      until somebody reopens it
   sayso defer t7k2 --until 2h
   sayso defer t7k2 --until 2026-12-24")]
-pub(crate) struct Args {
+pub(crate) struct DeferArgs {
     /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
@@ -22,14 +22,14 @@ pub(crate) struct Args {
     until: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: DeferArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let id = desk.find_task(&args.id)?;
-    let until = args.until.map(|text| when::moment(&text, desk.now())).transpose()?;
+    let until = args.until.map(|text| time::moment(&text, desk.now())).transpose()?;
     let waits = desk.task(id)?.task.is_waiting();
-    let actor = who::person_if(waits, context, &desk, &actor)?;
+    let actor = identity::person_if(waits, context, &desk, &actor)?;
     desk.defer_task(&actor, id, until)?;
     let what =
-        until.map_or("is put off".into(), |at| format!("is put off until {}", when::local(at)));
+        until.map_or("is put off".into(), |at| format!("is put off until {}", time::local(at)));
     shared::report_task(context, &desk, id, &what)
 }

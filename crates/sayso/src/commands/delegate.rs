@@ -1,10 +1,10 @@
 //! `sayso delegate`: lets another person answer.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Let another person answer a gate in your place.
 ///
@@ -15,7 +15,7 @@ use sayso_core::Exit;
 #[command(after_help = "Examples:
   sayso delegate g7k2 --to bob
   sayso delegate g7k2 --to bob --reason \"he knows the importer\"")]
-pub(crate) struct Args {
+pub(crate) struct DelegateArgs {
     /// The gate, or the task that waits for it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::open_gates))]
     id: String,
@@ -27,8 +27,8 @@ pub(crate) struct Args {
     reason: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn run(args: DelegateArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     let id = desk.find_gate(&args.id)?;
     let gate = desk.delegate(&actor, id, &args.to, &args.reason)?;
     shared::report_waiting(context, &gate, &format!("waits for {} in your place", args.to))

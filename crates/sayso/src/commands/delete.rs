@@ -1,17 +1,17 @@
 //! `sayso delete`: deletes a task or the space.
 
 use super::{close, shared};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
+use crate::output::OutputStyle;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Delete a task, or the space.
 ///
 /// What waits on it is withdrawn and the asker is told. The log and the audit stay.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DeleteArgs {
     /// The ID of the task.
     #[arg(value_name = "ID", required_unless_present = "whole_space", add = ArgValueCompleter::new(shared::live_tasks))]
     id: Option<String>,
@@ -28,26 +28,27 @@ pub(crate) struct Args {
 
 /// The deleted space, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Deleted {
+#[schemars(rename = "Deleted")]
+pub(crate) struct DeletedSpace {
     /// The name of the space.
     space: String,
     /// The number of open gates that were withdrawn.
     withdrawn: usize,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: DeleteArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     if let Some(name) = &args.whole_space {
         return delete_space(context, name, &args.reason);
     }
-    let (desk, actor) = context.sit_down()?;
+    let (desk, actor) = context.open()?;
     let id = desk.find_task(args.id.as_deref().unwrap_or_default())?;
     let actor = close::for_ending(context, &desk, &actor, id, args.force)?;
     desk.delete_task(&actor, id, &args.reason, args.force)?;
     shared::report_task(context, &desk, id, "deleted; its history stays")
 }
 
-fn delete_space(context: &Context<'_>, name: &str, reason: &str) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+fn delete_space(context: &CliContext<'_>, name: &str, reason: &str) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     if desk.space_name() != name {
         return Err(crate::exit::Failure::new(
             sayso_core::Code::BadValue,
@@ -57,10 +58,10 @@ fn delete_space(context: &Context<'_>, name: &str, reason: &str) -> Result<Exit>
     let withdrawn = desk.delete_space(&actor, reason)?;
     let out = context.out;
     if out.json {
-        out.json(&Deleted { space: name.into(), withdrawn });
-        return Ok(Exit::Ok);
+        out.json(&DeletedSpace { space: name.into(), withdrawn });
+        return Ok(CommandExit::Ok);
     }
-    let name = out.paint(Look::Name, name);
+    let name = out.paint(OutputStyle::Name, name);
     out.line(&format!("space {name} is deleted; {withdrawn} open gates were withdrawn"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

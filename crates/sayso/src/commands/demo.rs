@@ -1,18 +1,21 @@
 //! `sayso demo`: three scripted agents in a temporary space.
 
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::who;
-use crate::work::attend::Attendant;
-use crate::work::{self, View};
+use crate::identity;
+use crate::output::OutputStyle;
+use crate::work::gate_prompt::GatePrompter;
+use crate::work::{self, ProgressView};
 use sayso_core::gate::Gate;
-use sayso_core::{Actor, Answer, Code, Door, Exit, Kind, Level, Proof, Role, Shape, Threshold};
-use sayso_engine::agents::{Adapter, Agent};
-use sayso_engine::worker::{Budget, Land, Scope, Setup, holder};
-use sayso_engine::worktree::Repository;
-use sayso_engine::{Desk, GateFilter, LocalDesk, NewTask, Place, TaskFilter, World};
+use sayso_core::{
+    Actor, Answer, AnswerShape, AskThreshold, AssuranceLevel, Code, CommandExit, EntryPoint,
+    GateKind, IdentityProof, Role,
+};
+use sayso_engine::agents::{AgentAdapter, AgentConfig};
+use sayso_engine::worker::{LandingPolicy, WorkBudget, WorkScope, WorkerConfig, holder};
+use sayso_engine::worktree::GitRepository;
+use sayso_engine::{Desk, GateFilter, LocalDesk, NewTask, RuntimeEnv, StoreLocation, TaskFilter};
 use sayso_server::http;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,8 +33,8 @@ const SPACE: &str = "demo";
 const DATABASE: &str = ".sayso/sayso.db";
 
 /// The tasks: title, and the sign-off they require.
-const TASKS: [(&str, Option<Kind>); 3] = [
-    ("Greet people by their name", Some(Kind::Approval)),
+const TASKS: [(&str, Option<GateKind>); 3] = [
+    ("Greet people by their name", Some(GateKind::Approval)),
     ("Keep sessions over a restart", None),
     ("Name the release", None),
 ];
@@ -42,7 +45,7 @@ const TASKS: [(&str, Option<Kind>); 3] = [
 /// one lets you choose, one has a question. You answer here or in your browser; each goes on with what you
 /// said. No account, nothing from the network, and nothing is left behind.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DemoArgs {
     /// Play the person, too; that is the default without a terminal.
     #[arg(long)]
     auto: bool,
@@ -51,15 +54,15 @@ pub(crate) struct Args {
     keep: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: DemoArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let out = context.out;
-    let args = Args { auto: args.auto || is_played(context), ..args };
+    let args = DemoArgs { auto: args.auto || is_played(context), ..args };
     let folder = tempfile::Builder::new().prefix("sayso-demo-").tempdir()?;
     let project = folder.path().join("project");
     prepare(&project)?;
-    let place = Place::Sqlite(project.join(DATABASE));
-    let founder = who::local(Level::S0);
-    let (desk, _) = Desk::create(place, SPACE, &founder, World::real())?;
+    let place = StoreLocation::Sqlite(project.join(DATABASE));
+    let founder = identity::local(AssuranceLevel::S0);
+    let (desk, _) = Desk::create(place, SPACE, &founder, RuntimeEnv::real())?;
     for (title, requires) in TASKS {
         desk.create_task(&founder, task(&desk, title, requires))?;
     }
@@ -76,26 +79,26 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if args.keep {
         out.line(&format!("\nit is all in {}", folder.keep().display()));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Serves the pages beside the terminal for as long as the demo runs. The address contains an invitation code that is
 /// valid once.
 fn pages(project: &Path, person: &Actor) -> Result<String> {
-    let place = Place::Sqlite(project.join(DATABASE));
-    let desk = LocalDesk::open_shared(place, SPACE, World::real())?;
+    let place = StoreLocation::Sqlite(project.join(DATABASE));
+    let desk = LocalDesk::open_shared(place, SPACE, RuntimeEnv::real())?;
     let entry = desk.give_entry(person)?;
     let logs = project.join(".sayso/logs");
-    let setup = http::Setup {
+    let setup = http::ServerSetup {
         desk,
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         hosts: vec![],
         tls: None,
         version: env!("CARGO_PKG_VERSION"),
-        telling: http::Telling::default(),
+        telling: http::NotificationSetup::default(),
         traces: None,
-        machine: http::Machine {
-            output: Arc::new(move |run| super::logs::end_of_log(&logs, run, Adapter::Command)),
+        machine: http::AgentInspector {
+            output: Arc::new(move |run| super::logs::end_of_log(&logs, run, AgentAdapter::Command)),
             // A demo has no long-running agents.
             is_alive: Arc::new(|_| None),
         },
@@ -110,11 +113,11 @@ fn pages(project: &Path, person: &Actor) -> Result<String> {
 }
 
 /// True if the person is played by the demo, since no person can type here. Prints the reason.
-fn is_played(context: &Context<'_>) -> bool {
-    let why = match who::sign_here() {
+fn is_played(context: &CliContext<'_>) -> bool {
+    let why = match identity::agent_evidence() {
         Ok(Some(sign)) => format!("an agent ({}) is at work here", sign.agent),
         _ if context.globals.no_input => "nothing may be asked".into(),
-        _ if !who::has_terminal() => "there is no terminal here".into(),
+        _ if !identity::has_terminal() => "there is no terminal here".into(),
         // What is played there is nobody's word.
         Ok(None) | Err(_) => return false,
     };
@@ -123,17 +126,17 @@ fn is_played(context: &Context<'_>) -> bool {
 }
 
 fn play(
-    args: &Args,
-    context: &Context<'_>,
+    args: &DemoArgs,
+    context: &CliContext<'_>,
     desk: &Desk,
     person: &Actor,
     project: &Path,
 ) -> Result<()> {
     let stop = work::stop_flag()?;
-    let view = View::new(context.out);
+    let view = ProgressView::new(context.out);
     let tasks = desk.tasks(&TaskFilter { limit: 10, ..TaskFilter::default() })?.items;
     let tasks = tasks.iter().map(|row| row.task.id).collect();
-    let setup = setup(desk, project, Scope { tasks, watch: true, ..Scope::default() })?;
+    let setup = setup(desk, project, WorkScope { tasks, watch: true, ..WorkScope::default() })?;
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let work = scope.spawn(|| {
@@ -147,7 +150,7 @@ fn play(
             false => {
                 let (view, stop) = (&view, &*stop);
                 let insists = true;
-                Attendant { context, desk, person, view, stop, insists }.attend(&|_| true, &done)
+                GatePrompter { context, desk, person, view, stop, insists }.attend(&|_| true, &done)
             }
         };
         stop.store(true, Ordering::SeqCst);
@@ -157,20 +160,26 @@ fn play(
 }
 
 /// The person who answers: the user, or a played one. It is a person of this space alone.
-fn person(args: &Args, desk: &Desk) -> Result<Actor> {
+fn person(args: &DemoArgs, desk: &Desk) -> Result<Actor> {
     match args.auto {
-        true => Ok(Actor::new(Role::Human, "demo-person", Proof::Token, desk.level(), Door::Cli)),
+        true => Ok(Actor::new(
+            Role::Human,
+            "demo-person",
+            IdentityProof::Token,
+            desk.level(),
+            EntryPoint::Cli,
+        )),
         // The space is temporary, and so are the answers in it.
-        false => Ok(who::typist(desk)?.0),
+        false => Ok(identity::user_at_terminal(desk)?.0),
     }
 }
 
 /// Answers every gate in place of the person.
 fn answer_all(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     person: &Actor,
-    view: &View<'_>,
+    view: &ProgressView<'_>,
     is_done: &dyn Fn() -> bool,
 ) -> Result<()> {
     let out = context.out;
@@ -203,19 +212,19 @@ fn answer_all(
 /// The answer of the played person: one rejection with a reason first, then approvals.
 fn played(gate: &Gate, rejected: &mut bool) -> Answer {
     match &gate.card.shape {
-        Shape::Verdict if !*rejected => {
+        AnswerShape::Verdict if !*rejected => {
             *rejected = true;
             Answer::rejected(Some("Say hello politely, too.".into()))
         }
-        Shape::Verdict => Answer::approved(),
-        Shape::Choice { options, .. } => {
+        AnswerShape::Verdict => Answer::approved(),
+        AnswerShape::Choice { options, .. } => {
             Answer::choice(options.iter().take(1).map(|option| option.name.clone()).collect(), None)
         }
-        Shape::Text | Shape::Form { .. } => Answer::text("Aurora"),
+        AnswerShape::Text | AnswerShape::Form { .. } => Answer::text("Aurora"),
     }
 }
 
-fn task(desk: &Desk, title: &str, requires: Option<Kind>) -> NewTask {
+fn task(desk: &Desk, title: &str, requires: Option<GateKind>) -> NewTask {
     NewTask {
         id: desk.new_task_id(),
         title: title.into(),
@@ -251,46 +260,52 @@ fn prepare(project: &Path) -> Result<()> {
     git(&["commit", "--quiet", "--no-gpg-sign", "-m", "A small project"])
 }
 
-fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
+fn setup(desk: &Desk, project: &Path, scope: WorkScope) -> Result<WorkerConfig> {
     let home = project.join(".sayso");
     let failed = |e: sayso_engine::worktree::GitError| Failure::new(Code::Git, e.to_string());
-    let repository = Repository::open(project, home.join("worktrees"), None).map_err(failed)?;
+    let repository = GitRepository::open(project, home.join("worktrees"), None).map_err(failed)?;
     let exe = std::env::current_exe()?.display().to_string();
     let script = home.join("script.yaml").display().to_string();
-    let agent = Agent {
+    let agent = AgentConfig {
         name: "scripted".into(),
-        adapter: Adapter::Command,
+        adapter: AgentAdapter::Command,
         program: exe,
         args: vec!["__scripted".into(), script],
         resume_args: vec!["--session".into(), "{session}".into()],
         model: None,
     };
     std::fs::create_dir_all(home.join("logs"))?;
-    Ok(Setup {
+    Ok(WorkerConfig {
         // An approver must not be the launcher: here both are made up.
-        actor: Actor::new(Role::Operator, "demo-worker", Proof::None, desk.level(), Door::Worker),
+        actor: Actor::new(
+            Role::Operator,
+            "demo-worker",
+            IdentityProof::None,
+            desk.level(),
+            EntryPoint::Worker,
+        ),
         holder: holder(repository.root()),
         agents: BTreeMap::from([(agent.name.clone(), agent)]),
         agent: "scripted".into(),
         environment: std::env::vars().collect(),
-        lets_through: vec![],
+        allowed_variables: vec![],
         variables: vec![],
         roles: BTreeMap::new(),
         preamble: String::new(),
-        threshold: Threshold::USUAL,
+        threshold: AskThreshold::USUAL,
         check: None,
-        sure_min: 0,
-        land: Land::Merge,
+        confidence_min: 0,
+        land: LandingPolicy::Merge,
         logs: home.join("logs"),
         lease: Duration::from_secs(60),
         turn_max: Duration::from_secs(60),
-        fruitless_max: 3,
+        no_progress_max: 3,
         turns_max: 20,
         retry: Duration::from_secs(1),
         jobs: 3,
-        budget: Budget::default(),
+        budget: WorkBudget::default(),
         scope,
-        keeper: None,
+        supervisor: None,
         hooks: None,
         step: None,
         repository,
@@ -298,10 +313,10 @@ fn setup(desk: &Desk, project: &Path, scope: Scope) -> Result<Setup> {
 }
 
 /// Prints the results, and verifies the audit log.
-fn tell(context: &Context<'_>, desk: &Desk, person: &Actor, project: &Path) -> Result<()> {
+fn tell(context: &CliContext<'_>, desk: &Desk, person: &Actor, project: &Path) -> Result<()> {
     let out = context.out;
     let rows = desk.tasks(&TaskFilter { all: true, limit: 10, ..TaskFilter::default() })?.items;
-    out.line(&format!("\n{}", out.paint(Look::Strong, "What became of it:")));
+    out.line(&format!("\n{}", out.paint(OutputStyle::Strong, "What became of it:")));
     for row in &rows {
         out.line(&card::task_row(out, row));
     }
@@ -312,14 +327,14 @@ fn tell(context: &Context<'_>, desk: &Desk, person: &Actor, project: &Path) -> R
         .output();
     let log =
         log.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    out.line(&format!("\n{}", out.paint(Look::Strong, "The repository:")));
+    out.line(&format!("\n{}", out.paint(OutputStyle::Strong, "The repository:")));
     for line in log.lines() {
         out.line(&format!("  {line}"));
     }
     let report = desk.verify_audit(person, |_| {})?;
     out.line(&format!(
         "\n{} {} entries of the audit verified: who asked, who said what, when",
-        out.paint(Look::Good, out.icon("✓", "ok:")),
+        out.paint(OutputStyle::Good, out.icon("✓", "ok:")),
         report.entries,
     ));
     let all_closed = rows.iter().all(|row| row.task.status.is_over());

@@ -2,14 +2,14 @@
 
 use crate::card;
 use crate::config;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::{Look, Out};
-use crate::{heads, who};
-use sayso_core::terminal::Doubt;
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Deed, Exit, Level};
-use sayso_engine::{Desk, Member, Place};
+use crate::output::{CliOutput, OutputStyle};
+use crate::{audit_heads, identity};
+use sayso_core::terminal::PresenceDoubt;
+use sayso_core::text::sanitize_line;
+use sayso_core::{Actor, AssuranceLevel, Code, CommandExit, Permission};
+use sayso_engine::{Desk, ManagedAgent, StoreLocation};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 
@@ -18,7 +18,7 @@ const ALERTS_MAX: usize = 100;
 
 /// Check that everything is in order, and say honestly how safe it is.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct DoctorArgs {
     /// Leave out the checks that read everything.
     #[arg(long)]
     quick: bool,
@@ -35,20 +35,22 @@ const LATE_MICROS: i64 = 60_000_000;
 
 /// The findings of the doctor.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Report {
+#[schemars(rename = "Report")]
+pub(crate) struct DoctorReport {
     /// True if all checks passed.
     healthy: bool,
     /// The checks, in order.
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
     /// The assurance level of verdicts here: S0 to S4.
     level: String,
     /// The levels, with the attacks that each stops and does not stop.
-    levels: Vec<LevelInWords>,
+    levels: Vec<LevelDescription>,
 }
 
 /// A check and its result.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Check {
+#[schemars(rename = "Check")]
+pub(crate) struct DoctorCheck {
     /// The name of the check.
     name: String,
     /// ok, warning or failed.
@@ -63,7 +65,8 @@ pub(crate) struct Check {
 
 /// A level of assurance.
 #[derive(Serialize, schemars::JsonSchema)]
-struct LevelInWords {
+#[schemars(rename = "LevelInWords")]
+struct LevelDescription {
     /// The level: S0 to S4.
     level: String,
     /// The basis of the level.
@@ -74,17 +77,17 @@ struct LevelInWords {
     here: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: DoctorArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     if args.accept_clock {
         return accept_clock(context);
     }
     let mut checks = vec![];
-    let mut exit = Exit::Ok;
-    let mut level = Level::S0;
-    match context.kept_desk() {
+    let mut exit = CommandExit::Ok;
+    let mut level = AssuranceLevel::S0;
+    match context.desk_read_only() {
         Err(failure) => {
             exit = failure.code.exit();
-            checks.push(Check::failed("store", &failure.message, failure.hint, failure.code));
+            checks.push(DoctorCheck::failed("store", &failure.message, failure.hint, failure.code));
         }
         Ok(desk) => {
             level = desk.level();
@@ -93,22 +96,23 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
     }
     checks.push(person_check());
-    let healthy = exit == Exit::Ok;
-    let report = Report { healthy, checks, level: format!("{level:?}"), levels: levels(level) };
+    let healthy = exit == CommandExit::Ok;
+    let report =
+        DoctorReport { healthy, checks, level: format!("{level:?}"), levels: levels(level) };
     print(context, &report);
     Ok(exit)
 }
 
 /// The exit code: a broken audit log takes precedence over every other failure.
-fn worst(checks: &[Check]) -> Option<Exit> {
-    let all = || checks.iter().filter_map(Check::exit);
-    all().find(|exit| *exit == Exit::AuditBroken).or_else(|| all().next())
+fn worst(checks: &[DoctorCheck]) -> Option<CommandExit> {
+    let all = || checks.iter().filter_map(DoctorCheck::exit);
+    all().find(|exit| *exit == CommandExit::AuditBroken).or_else(|| all().next())
 }
 
 /// A person confirms the clock; from now on the newest entry of the audit log has the present time.
-fn accept_clock(context: &Context<'_>) -> Result<Exit> {
+fn accept_clock(context: &CliContext<'_>) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     let Some(local) = desk.local() else {
         let message = "the clock of a server is vouched for on its own machine";
         return Err(Failure::new(Code::BadValue, message)
@@ -116,27 +120,36 @@ fn accept_clock(context: &Context<'_>) -> Result<Exit> {
     };
     local.accept_clock(&actor)?;
     context.out.remark("the clock of this machine counts from now on");
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 fn store_checks(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
-    args: &Args,
-    checks: &mut Vec<Check>,
+    args: &DoctorArgs,
+    checks: &mut Vec<DoctorCheck>,
 ) -> Result<()> {
-    checks.push(Check::ok("store", &format!("{} (space {})", desk.address(), desk.space_name())));
+    checks.push(DoctorCheck::ok(
+        "store",
+        &format!("{} (space {})", desk.address(), desk.space_name()),
+    ));
     if desk.is_deleted()? {
         let hint = "make a new one with another name: sayso init --name NAME";
-        checks.push(Check::warning("space", "it was deleted; what happened in it is kept", hint));
+        checks.push(DoctorCheck::warning(
+            "space",
+            "it was deleted; what happened in it is kept",
+            hint,
+        ));
     }
     checks.push(permissions(context, desk)?);
-    let actor = who::actor(desk)?;
+    let actor = identity::actor(desk)?;
     let role = actor.role.as_str();
-    checks
-        .push(Check::ok("you", &format!("{role} {}, proof: {}", actor.name, actor.proof.as_str())));
+    checks.push(DoctorCheck::ok(
+        "you",
+        &format!("{role} {}, proof: {}", actor.name, actor.proof.as_str()),
+    ));
     if actor.role == sayso_core::Role::Human && !desk.has_passphrase(&actor.name)? {
-        checks.push(Check::warning(
+        checks.push(DoctorCheck::warning(
             "passphrase",
             "none is set: anything at a terminal of yours can answer",
             "set one with: sayso unlock --set",
@@ -146,9 +159,11 @@ fn store_checks(
     checks.extend(unheld(context, desk)?);
     checks.extend(super::connect::examine(context, args.quick)?);
     // A check that fails to run is one finding of several, and does not stop the others.
-    let found = |name: &str, check: Result<Option<Check>>| match check {
+    let found = |name: &str, check: Result<Option<DoctorCheck>>| match check {
         Ok(check) => check,
-        Err(Failure { code, message, hint }) => Some(Check::failed(name, &message, hint, code)),
+        Err(Failure { code, message, hint }) => {
+            Some(DoctorCheck::failed(name, &message, hint, code))
+        }
     };
     checks.extend(found("runs", runs(desk).map(Some)));
     checks.extend(found("receipts", receipts(desk, &actor).map(Some)));
@@ -164,106 +179,108 @@ fn store_checks(
 }
 
 /// Warns if the settings of the project name programs that are not run, since the file is not trusted.
-fn trusted(context: &Context<'_>) -> Result<Option<Check>> {
+fn trusted(context: &CliContext<'_>) -> Result<Option<DoctorCheck>> {
     let location = config::locate(&context.globals)?;
-    let check = |untrusted: crate::trust::Untrusted| {
-        Check::warning("trust", &harmless_line(&untrusted.in_words()), crate::trust::HINT)
+    let check = |untrusted: crate::trust::UntrustedSettings| {
+        DoctorCheck::warning("trust", &sanitize_line(&untrusted.in_words()), crate::trust::HINT)
     };
     Ok(location.untrusted.map(check))
 }
 
 /// Checks which agents are installed, and that the default one is among them.
-fn agents(context: &Context<'_>) -> Result<Check> {
+fn agents(context: &CliContext<'_>) -> Result<DoctorCheck> {
     let location = config::locate(&context.globals)?;
     let known = config::agents(&location.agents)?;
     let there = known.values().filter(|agent| crate::work::is_program(&agent.program));
     let there: Vec<_> = there.map(|agent| agent.name.as_str()).collect();
     let usual = location.work.agent.as_str();
     Ok(match (there.contains(&usual), there.is_empty()) {
-        (true, _) => Check::ok("agents", &format!("{}; {usual} works", there.join(", "))),
+        (true, _) => DoctorCheck::ok("agents", &format!("{}; {usual} works", there.join(", "))),
         (false, true) => {
             let all: Vec<_> = known.keys().map(String::as_str).collect();
             let seen = format!("none of {} is installed", all.join(", "));
-            Check::warning("agents", &seen, "install one to let it work with: sayso work")
+            DoctorCheck::warning("agents", &seen, "install one to let it work with: sayso work")
         }
         (false, false) => {
             let seen = format!("{}, but not {usual}, which is to work", there.join(", "));
-            Check::warning("agents", &seen, "set work.agent in .sayso/config.yaml")
+            DoctorCheck::warning("agents", &seen, "set work.agent in .sayso/config.yaml")
         }
     })
 }
 
 /// Reports the default agent if the policy's rules for tool calls cannot be enforced on it.
-fn unheld(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
+fn unheld(context: &CliContext<'_>, desk: &Desk) -> Result<Option<DoctorCheck>> {
     let location = config::locate(&context.globals)?;
     let own = config::own_hooks(&location.agents);
     let agents = config::agents(&location.agents)?;
     let Some(agent) = agents.get(&location.work.agent) else { return Ok(None) };
     let problem = crate::work::hooks::problem(desk, agent, &own)?;
     Ok(problem.map(|problem| {
-        Check::warning("tool rules", &problem.message, &problem.hint.unwrap_or_default())
+        DoctorCheck::warning("tool rules", &problem.message, &problem.hint.unwrap_or_default())
     }))
 }
 
 /// Warns about runs whose lease has expired: their worker is gone.
-fn runs(desk: &Desk) -> Result<Check> {
+fn runs(desk: &Desk) -> Result<DoctorCheck> {
     let (now, live) = (desk.now(), desk.live_runs()?);
     let left = live.iter().filter(|run| now >= run.lease_until).count();
     Ok(match (left, live.len()) {
-        (0, 0) => Check::ok("runs", "no agent is at work"),
-        (0, n) => Check::ok("runs", &format!("{n} at work")),
+        (0, 0) => DoctorCheck::ok("runs", "no agent is at work"),
+        (0, n) => DoctorCheck::ok("runs", &format!("{n} at work")),
         (left, n) => {
             let seen = format!("{left} of {n} are not looked after: their worker is gone");
-            Check::warning("runs", &seen, "take them up again with: sayso work")
+            DoctorCheck::warning("runs", &seen, "take them up again with: sayso work")
         }
     })
 }
 
 /// Warns about stalled questions and answers.
-fn receipts(desk: &Desk, actor: &Actor) -> Result<Check> {
+fn receipts(desk: &Desk, actor: &Actor) -> Result<DoctorCheck> {
     let alerts = desk.alerts(actor, ALERTS_MAX)?;
     Ok(match alerts.as_slice() {
-        [] => Check::ok("receipts", "no question and no answer hangs"),
-        [one] => Check::warning("receipts", &harmless_line(&one.what), &harmless_line(&one.hint)),
+        [] => DoctorCheck::ok("receipts", "no question and no answer hangs"),
+        [one] => {
+            DoctorCheck::warning("receipts", &sanitize_line(&one.what), &sanitize_line(&one.hint))
+        }
         [first, ..] => {
             let many = if alerts.len() == ALERTS_MAX { "or more " } else { "" };
-            let first = harmless_line(&first.what);
+            let first = sanitize_line(&first.what);
             let seen = format!("{} {many}hang, the oldest: {first}", alerts.len());
-            Check::warning("receipts", &seen, "see all of them with: sayso inbox")
+            DoctorCheck::warning("receipts", &seen, "see all of them with: sayso inbox")
         }
     })
 }
 
 /// Checks that the agents spawned on this machine are alive.
-fn spawned(context: &Context<'_>, desk: &Desk) -> Result<Option<Check>> {
+fn spawned(context: &CliContext<'_>, desk: &Desk) -> Result<Option<DoctorCheck>> {
     let location = config::locate(&context.globals)?;
-    let Ok(keeper) = crate::work::keeper(context, &location) else { return Ok(None) };
+    let Ok(keeper) = crate::work::supervisor(context, &location) else { return Ok(None) };
     let members = desk.members()?;
-    let alive = |member: &&Member| keeper.is_alive(member.stationed.as_ref()?);
+    let alive = |member: &&ManagedAgent| keeper.is_alive(member.stationed.as_ref()?);
     let here: Vec<_> = members.iter().filter(|member| alive(member).is_some()).collect();
     let dead = here.iter().filter(|member| alive(member) == Some(false));
-    let dead: Vec<_> = dead.map(|member| harmless_line(&member.name)).collect();
+    let dead: Vec<_> = dead.map(|member| sanitize_line(&member.name)).collect();
     if here.is_empty() {
         return Ok(None);
     }
     Ok(Some(match dead.as_slice() {
-        [] => Check::ok("spawned", &format!("{} alive", here.len())),
+        [] => DoctorCheck::ok("spawned", &format!("{} alive", here.len())),
         [first, ..] => {
             let seen = format!("not alive any more: {}", dead.join(", "));
             let hint = format!("start it anew with: sayso agent restart {first}");
-            Check::warning("spawned", &seen, &hint)
+            DoctorCheck::warning("spawned", &seen, &hint)
         }
     }))
 }
 
 /// Checks the channels of this machine, and the delivery of notices.
-fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<Check>> {
+fn notices(context: &CliContext<'_>, desk: &Desk, actor: &Actor) -> Result<Option<DoctorCheck>> {
     let location = config::locate(&context.globals)?;
-    if let Err(failure) = crate::courier::channels(&location) {
+    if let Err(failure) = crate::notice_sending::channels(&location) {
         let hint = failure.hint.unwrap_or_default();
-        return Ok(Some(Check::warning("notices", &failure.message, &hint)));
+        return Ok(Some(DoctorCheck::warning("notices", &failure.message, &hint)));
     }
-    if !actor.may(Deed::Read) {
+    if !actor.may(Permission::Read) {
         return Ok(None);
     }
     let under_way = desk.notices(actor, NOTICES_MAX)?;
@@ -274,26 +291,26 @@ fn notices(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<Option<C
     let names: Vec<_> = location.channels.iter().map(|settings| settings.name.as_str()).collect();
     Ok(match (failing, late, names.as_slice()) {
         (0, 0, []) => None,
-        (0, 0, names) => Some(Check::ok("notices", &format!("sent by {}", names.join(", ")))),
+        (0, 0, names) => Some(DoctorCheck::ok("notices", &format!("sent by {}", names.join(", ")))),
         (0, late, _) => {
             let seen = format!("{late} wait for somebody to send them");
             let hint =
                 "run `sayso work`, or `sayso notices send --watch`, where the channels are set";
-            Some(Check::warning("notices", &seen, hint))
+            Some(DoctorCheck::warning("notices", &seen, hint))
         }
         (failing, ..) => {
             let seen = format!("{failing} could not be sent and will be tried again");
-            Some(Check::warning("notices", &seen, "see which, and why: sayso notices"))
+            Some(DoctorCheck::warning("notices", &seen, "see which, and why: sayso notices"))
         }
     })
 }
 
 /// Warns if other users of the machine can read the questions and answers.
-fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
+fn permissions(context: &CliContext<'_>, desk: &Desk) -> Result<DoctorCheck> {
     let path = match desk.place() {
-        Some(Place::Sqlite(path)) => path,
-        Some(_) => return Ok(Check::ok("permissions", "the database server keeps them")),
-        None => return Ok(Check::ok("permissions", "the server keeps them")),
+        Some(StoreLocation::Sqlite(path)) => path,
+        Some(_) => return Ok(DoctorCheck::ok("permissions", "the database server keeps them")),
+        None => return Ok(DoctorCheck::ok("permissions", "the server keeps them")),
     };
     let folder = config::locate(&context.globals)?.folder;
     for path in folder.iter().chain([path]) {
@@ -303,104 +320,106 @@ fn permissions(context: &Context<'_>, desk: &Desk) -> Result<Check> {
         {
             let seen = format!("{} is open to others ({:o})", path.display(), mode & 0o777);
             let hint = format!("chmod go-rwx {}", path.display());
-            return Ok(Check::warning("permissions", &seen, &hint));
+            return Ok(DoctorCheck::warning("permissions", &seen, &hint));
         }
     }
-    Ok(Check::ok("permissions", "only you can read it"))
+    Ok(DoctorCheck::ok("permissions", "only you can read it"))
 }
 
-fn file(desk: &Desk) -> Check {
+fn file(desk: &Desk) -> DoctorCheck {
     match desk.check_file() {
-        Ok(problems) if problems.is_empty() => Check::ok("database", "in order"),
+        Ok(problems) if problems.is_empty() => DoctorCheck::ok("database", "in order"),
         Ok(problems) => {
             let hint = "leave the file as it is and restore a backup beside it".to_owned();
-            Check::failed("database", &problems.join("; "), Some(hint), Code::BrokenStore)
+            DoctorCheck::failed("database", &problems.join("; "), Some(hint), Code::BrokenStore)
         }
         Err(error) => {
             let hint = error.hint().map(Into::into);
-            Check::failed("database", &error.to_string(), hint, error.code())
+            DoctorCheck::failed("database", &error.to_string(), hint, error.code())
         }
     }
 }
 
-fn audit(desk: &Desk, actor: &Actor) -> Check {
+fn audit(desk: &Desk, actor: &Actor) -> DoctorCheck {
     if !actor.may_verify() {
-        return Check::warning(
+        return DoctorCheck::warning(
             "audit",
             "not checked: your role may not read it",
             "run it as a person",
         );
     }
     match desk.verify_audit(actor, |_| {}) {
-        Ok(report) => match heads::check(desk, actor) {
-            Ok(()) => Check::ok("audit", &format!("{} entries hold", report.entries)),
-            Err(failure) => Check::failed("audit", &failure.message, failure.hint, failure.code),
+        Ok(report) => match audit_heads::check(desk, actor) {
+            Ok(()) => DoctorCheck::ok("audit", &format!("{} entries hold", report.entries)),
+            Err(failure) => {
+                DoctorCheck::failed("audit", &failure.message, failure.hint, failure.code)
+            }
         },
         Err(error) => {
             let hint = error.hint().map(Into::into);
-            Check::failed("audit", &error.to_string(), hint, error.code())
+            DoctorCheck::failed("audit", &error.to_string(), hint, error.code())
         }
     }
 }
 
 /// Checks that a verdict could be given from here.
-fn person_check() -> Check {
-    if let Ok(Some(sign)) = who::sign_here() {
-        return Check::warning(
+fn person_check() -> DoctorCheck {
+    if let Ok(Some(sign)) = identity::agent_evidence() {
+        return DoctorCheck::warning(
             "verdicts",
             &format!("refused here: an agent ({}) is at work, seen by {}", sign.agent, sign.seen),
             "answer at a terminal of your own",
         );
     }
-    match (who::has_terminal(), who::doubt_here()) {
-        (_, Some(doubt @ Doubt::Blind(_))) => Check::warning(
+    match (identity::has_terminal(), identity::person_doubt()) {
+        (_, Some(doubt @ PresenceDoubt::Blind(_))) => DoctorCheck::warning(
             "verdicts",
             &format!("agents cannot be seen here, so a passphrase or a passkey is needed: {doubt}"),
             "answer where processes can be seen, or set a passphrase there: sayso unlock --set",
         ),
-        (false, _) => Check::warning(
+        (false, _) => DoctorCheck::warning(
             "verdicts",
             "there is no terminal here: only a person's token counts",
             "answer at a terminal",
         ),
-        (true, Some(doubt)) => Check::warning(
+        (true, Some(doubt)) => DoctorCheck::warning(
             "verdicts",
             &format!("a passphrase or a passkey is needed here: {doubt}"),
             "answer in a terminal emulator, over SSH or at a console, or set a passphrase there: sayso unlock --set",
         ),
-        (true, None) => Check::ok("verdicts", "no agent is seen at this terminal"),
+        (true, None) => DoctorCheck::ok("verdicts", "no agent is seen at this terminal"),
     }
 }
 
-fn levels(here: Level) -> Vec<LevelInWords> {
+fn levels(here: AssuranceLevel) -> Vec<LevelDescription> {
     let rows = [
         (
-            Level::S0,
+            AssuranceLevel::S0,
             "agents and people share one user of this machine, or the secret of the database",
             "an agent that hides its marks, types into your terminal or writes to the database; it is seen afterwards in the audit, unless it rewrites that too",
         ),
         (
-            Level::S1,
+            AssuranceLevel::S1,
             "as S0, and a presence key has to be touched for a verdict (not available yet)",
             "an agent that writes to the database past sayso",
         ),
         (
-            Level::S2,
+            AssuranceLevel::S2,
             "the store is under another user or host, and agents hold only their own tokens",
             "somebody who takes over that host, or a person's unlocked terminal",
         ),
         (
-            Level::S3,
+            AssuranceLevel::S3,
             "verdicts are signed on another device (not available yet)",
             "a person who signs without reading",
         ),
         (
-            Level::S4,
+            AssuranceLevel::S4,
             "two people have to agree, and others witness the log (not available yet)",
             "two people who agree to do wrong",
         ),
     ];
-    let row = |(level, means, does_not_stop): (Level, &str, &str)| LevelInWords {
+    let row = |(level, means, does_not_stop): (AssuranceLevel, &str, &str)| LevelDescription {
         level: format!("{level:?}"),
         means: means.into(),
         does_not_stop: does_not_stop.into(),
@@ -409,7 +428,7 @@ fn levels(here: Level) -> Vec<LevelInWords> {
     rows.into_iter().map(row).collect()
 }
 
-fn print(context: &Context<'_>, report: &Report) {
+fn print(context: &CliContext<'_>, report: &DoctorReport) {
     let out = context.out;
     if out.json {
         out.json(report);
@@ -417,7 +436,11 @@ fn print(context: &Context<'_>, report: &Report) {
     }
     print_checks(out, &report.checks);
     out.line("");
-    out.line(&format!("{} {}", out.paint(Look::Strong, "Level of assurance:"), report.level));
+    out.line(&format!(
+        "{} {}",
+        out.paint(OutputStyle::Strong, "Level of assurance:"),
+        report.level
+    ));
     for level in report.levels.iter().take(3) {
         let arrow = if level.here { out.icon("▸", ">") } else { " " };
         let means = format!("{}: {}", level.level, level.means);
@@ -427,27 +450,27 @@ fn print(context: &Context<'_>, report: &Report) {
         }
         let rest = format!("does not stop {}", level.does_not_stop);
         for line in card::indented(out, &rest, "      ") {
-            out.line(&out.paint(Look::Faint, &line));
+            out.line(&out.paint(OutputStyle::Faint, &line));
         }
     }
 }
 
 /// Prints the checks, each with a mark and a hint.
-pub(crate) fn print_checks(out: &Out, checks: &[Check]) {
+pub(crate) fn print_checks(out: &CliOutput, checks: &[DoctorCheck]) {
     for check in checks {
         let mark = match check.result.as_str() {
-            "ok" => out.paint(Look::Good, out.icon("✓", "ok  ")),
-            "warning" => out.paint(Look::Warn, out.icon("!", "warn")),
-            _ => out.paint(Look::Bad, out.icon("✗", "FAIL")),
+            "ok" => out.paint(OutputStyle::Good, out.icon("✓", "ok  ")),
+            "warning" => out.paint(OutputStyle::Warn, out.icon("!", "warn")),
+            _ => out.paint(OutputStyle::Bad, out.icon("✗", "FAIL")),
         };
         out.line(&format!("{mark} {}: {}", check.name, check.seen));
         if let Some(hint) = &check.hint {
-            out.line(&out.paint(Look::Faint, &format!("    {hint}")));
+            out.line(&out.paint(OutputStyle::Faint, &format!("    {hint}")));
         }
     }
 }
 
-impl Check {
+impl DoctorCheck {
     pub(crate) fn ok(name: &str, seen: &str) -> Self {
         Self::new(name, "ok", seen, None, None)
     }
@@ -470,7 +493,7 @@ impl Check {
         Self { name: name.into(), result: result.into(), seen: seen.into(), hint, code }
     }
 
-    pub(crate) fn exit(&self) -> Option<Exit> {
+    pub(crate) fn exit(&self) -> Option<CommandExit> {
         let code = self.code.as_deref()?;
         Code::ALL.iter().find(|c| c.as_str() == code).map(|c| c.exit())
     }

@@ -1,10 +1,10 @@
 //! `sayso export`: writes the settings of a space as a fleet file.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use crate::fleet;
-use sayso_core::Exit;
-use sayso_server::fleet::Fleet;
+use sayso_core::CommandExit;
+use sayso_server::fleet::FleetFile;
 
 /// Write what is set for the space as a fleet file, for `apply`.
 ///
@@ -14,14 +14,14 @@ use sayso_server::fleet::Fleet;
 #[command(after_help = "Examples:
   sayso export > fleet.yaml
   sayso export --all > fleets.yaml")]
-pub(crate) struct Args {
+pub(crate) struct ExportArgs {
     /// All spaces of the store, told apart by `---`.
     #[arg(long)]
     all: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down()?;
+pub(crate) fn run(args: ExportArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open()?;
     let mut spaces = vec![desk.space_name().to_owned()];
     if args.all {
         let all = desk.spaces()?.into_iter().filter(|space| space.deleted_at.is_none());
@@ -30,11 +30,11 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let mut fleets = vec![];
     for space in &spaces {
         let settings = fleet::desk_of(context, Some(space))?.settings(None)?;
-        fleets.push(Fleet::of(space, &settings));
+        fleets.push(FleetFile::of(space, &settings));
     }
     match context.out.json {
         true => context.out.json(&fleets),
         false => context.out.line(fleet::write(&fleets)?.trim_end()),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

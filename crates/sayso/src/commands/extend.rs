@@ -1,10 +1,10 @@
 //! `sayso extend`: moves the deadline of a gate.
 
-use super::shared::{self, GateUntil};
-use crate::context::Context;
+use super::shared::{self, GateUntilArgs};
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::when;
-use sayso_core::Exit;
+use crate::time;
+use sayso_core::CommandExit;
 
 /// Give a gate more time before it ends by itself.
 ///
@@ -13,14 +13,14 @@ use sayso_core::Exit;
 #[command(after_help = "Examples:
   sayso extend g7k2 2h          two hours from now
   sayso extend g7k2 2026-12-24")]
-pub(crate) struct Args {
+pub(crate) struct ExtendArgs {
     #[command(flatten)]
-    gate: GateUntil,
+    gate: GateUntilArgs,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn run(args: ExtendArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     let (id, until) = args.gate.find(&desk)?;
     let gate = desk.extend(&actor, id, until)?;
-    shared::report_waiting(context, &gate, &format!("has time until {}", when::local(until)))
+    shared::report_waiting(context, &gate, &format!("has time until {}", time::local(until)))
 }

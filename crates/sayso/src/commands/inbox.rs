@@ -1,12 +1,12 @@
 //! `sayso inbox`: lists open requests, full screen at a terminal.
 
-use super::shared::{self, Paging};
-use crate::context::Context;
+use super::shared::{self, PagingArgs};
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::{tui, when};
-use sayso_core::gate::{self, Alert, Trouble};
-use sayso_core::{Actor, Exit, Role};
+use crate::output::OutputStyle;
+use crate::{time, tui};
+use sayso_core::gate::{self, AlertKind, GateAlert};
+use sayso_core::{Actor, CommandExit, Role};
 use sayso_engine::{Desk, GateFilter, InboxFilter};
 use sayso_server::wire;
 
@@ -28,13 +28,13 @@ const ALERTS_MAX: usize = 20;
   sayso inbox --kind input,review  only these kinds
   sayso inbox --whose yours        not what waits for others
   sayso inbox --done               what was answered, newest first")]
-pub(crate) struct Args {
+pub(crate) struct InboxArgs {
     /// Only these kinds, separated by commas.
     #[arg(long, value_name = "KINDS")]
     kind: Option<String>,
     /// Only what waits for you (yours), for a group you are in (groups), or for others.
     #[arg(long, value_name = "WHOSE")]
-    whose: Option<Whose>,
+    whose: Option<WhoseFilter>,
     /// Requests that have ended instead, newest first.
     #[arg(long)]
     done: bool,
@@ -42,46 +42,46 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    paging: Paging,
+    paging: PagingArgs,
 }
 
 /// The value of `--whose`.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Whose {
+enum WhoseFilter {
     Yours,
     Groups,
     Others,
 }
 
-impl From<Whose> for gate::Whose {
-    fn from(typed: Whose) -> Self {
+impl From<WhoseFilter> for gate::GateAudience {
+    fn from(typed: WhoseFilter) -> Self {
         match typed {
-            Whose::Yours => gate::Whose::Yours,
-            Whose::Groups => gate::Whose::Groups,
-            Whose::Others => gate::Whose::Others,
+            WhoseFilter::Yours => gate::GateAudience::Yours,
+            WhoseFilter::Groups => gate::GateAudience::Groups,
+            WhoseFilter::Others => gate::GateAudience::Others,
         }
     }
 }
 
-impl From<Whose> for tui::View {
-    fn from(typed: Whose) -> Self {
+impl From<WhoseFilter> for tui::InboxListKind {
+    fn from(typed: WhoseFilter) -> Self {
         match typed {
-            Whose::Yours => tui::View::Yours,
-            Whose::Groups => tui::View::Groups,
-            Whose::Others => tui::View::All,
+            WhoseFilter::Yours => tui::InboxListKind::Yours,
+            WhoseFilter::Groups => tui::InboxListKind::Groups,
+            WhoseFilter::Others => tui::InboxListKind::All,
         }
     }
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+pub(crate) fn run(args: InboxArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let after = args.paging.after.as_deref().map(|id| shared::find_gate(&desk, id)).transpose()?;
     let kinds = shared::kinds(args.kind.as_deref().unwrap_or_default())?;
     let limit = args.paging.limit;
     let wants_page = args.done || after.is_some() || limit != shared::ROWS;
     if !wants_page && actor.role == Role::Human && tui::fits(context) {
-        let view = args.whose.map_or(tui::View::Yours, Into::into);
-        return tui::open(context, desk, actor, view, tui::Scope { kinds, all: args.all });
+        let view = args.whose.map_or(tui::InboxListKind::Yours, Into::into);
+        return tui::open(context, desk, actor, view, tui::InboxScope { kinds, all: args.all });
     }
     if args.done {
         let filter = GateFilter { ended: true, kinds, after, limit, ..GateFilter::default() };
@@ -94,10 +94,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let alerts = desk.alerts(&actor, ALERTS_MAX)?;
     let out = context.out;
     if out.json {
-        let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
-        let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &when::rfc3339)).collect();
-        out.json(&wire::Inbox { items, next, alerts });
-        return Ok(Exit::Ok);
+        let items =
+            page.items.iter().map(|card| wire::CardJson::of(card, &time::rfc3339)).collect();
+        let alerts =
+            alerts.iter().map(|alert| wire::AlertJson::of(alert, &time::rfc3339)).collect();
+        out.json(&wire::InboxJson { items, next, alerts });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark(match actor.role {
@@ -108,40 +110,47 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     shared::print_cards(context, &desk, &page.items)?;
     say_more(context, next);
     // The person is seeing the cards above now.
-    let is_above = |alert: &&Alert| {
+    let is_above = |alert: &&GateAlert| {
         let mut askers = page.items.iter().flat_map(|card| &card.askers);
-        alert.trouble == Trouble::Unseen && askers.any(|asker| asker.handle == alert.gate)
+        alert.trouble == AlertKind::Unseen && askers.any(|asker| asker.handle == alert.gate)
     };
     let others: Vec<_> = alerts.iter().filter(|alert| !is_above(alert)).cloned().collect();
     if !others.is_empty() {
         out.line("");
     }
     shared::print_alerts(context, &others, desk.now());
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn say_more(context: &Context<'_>, next: Option<String>) {
+fn say_more(context: &CliContext<'_>, next: Option<String>) {
     let out = context.out;
     if let Some(next) = next {
-        out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
+        out.remark(
+            &out.paint(OutputStyle::Faint, &format!("there are more; go on with --after {next}")),
+        );
     }
 }
 
 /// Lists ended gates, newest first.
-fn done(context: &Context<'_>, desk: &Desk, actor: &Actor, filter: GateFilter) -> Result<Exit> {
+fn done(
+    context: &CliContext<'_>,
+    desk: &Desk,
+    actor: &Actor,
+    filter: GateFilter,
+) -> Result<CommandExit> {
     let page = desk.gates(actor, filter)?;
     let last = page.items.last().map(|gate| gate.handle().to_owned());
     let next = last.filter(|_| page.more);
     let out = context.out;
     if out.json {
-        let items = page.items.iter().map(|g| wire::Gate::of(g, &when::rfc3339)).collect();
-        out.json(&wire::Page { items, next });
-        return Ok(Exit::Ok);
+        let items = page.items.iter().map(|g| wire::GateJson::of(g, &time::rfc3339)).collect();
+        out.json(&wire::PageJson { items, next });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark("nothing has been answered yet");
     }
     shared::print_gates(context, desk, &page.items)?;
     say_more(context, next);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

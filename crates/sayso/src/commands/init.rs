@@ -1,12 +1,12 @@
 //! `sayso init`: creates a space.
 
 use crate::config;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{reach, trust, who};
-use sayso_core::{Actor, Code, Exit, Level};
-use sayso_engine::{Desk, Place, World, check_space_name};
+use crate::output::OutputStyle;
+use crate::{identity, open_desk, trust};
+use sayso_core::{Actor, AssuranceLevel, Code, CommandExit};
+use sayso_engine::{Desk, RuntimeEnv, StoreLocation, check_space_name};
 use sayso_server::client::check_address;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Writes `.sayso/` with the settings and, unless `--store` names PostgreSQL, the database. Doing it
 /// again changes nothing.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct InitArgs {
     /// The name of the space; the folder's name unless given.
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -24,7 +24,8 @@ pub(crate) struct Args {
 
 /// The space, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Made {
+#[schemars(rename = "Made")]
+pub(crate) struct InitReport {
     /// The name of the space.
     space: String,
     /// The location of the store, without any password.
@@ -35,7 +36,7 @@ pub(crate) struct Made {
     created: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: InitArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let start = config::start(&context.globals)?;
     let folder = start.join(config::FOLDER);
     make_folder(&folder)?;
@@ -52,7 +53,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return at_server(context, &folder, &name, server);
     }
     let place = config::place(store.as_deref(), Some(&folder));
-    let (desk, is_new) = Desk::create(place.clone(), &name, &founder(), World::real())?;
+    let (desk, is_new) = Desk::create(place.clone(), &name, &founder(), RuntimeEnv::real())?;
     guard(&desk);
     write_settings(&folder, &name, store.as_deref())?;
     keep_store(context, &name)?;
@@ -64,15 +65,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             settings.display()
         ));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// The actor who creates a space: the user, at a terminal or not, or an agent.
 fn founder() -> Actor {
-    match who::sign_here() {
-        Ok(Some(sign)) => who::agent(Level::S0, &sign),
+    match identity::agent_evidence() {
+        Ok(Some(sign)) => identity::agent(AssuranceLevel::S0, &sign),
         // Where nothing can be seen this is a script.
-        Ok(None) | Err(_) => who::local(Level::S0),
+        Ok(None) | Err(_) => identity::local(AssuranceLevel::S0),
     }
 }
 
@@ -91,7 +92,7 @@ fn make_folder(folder: &Path) -> Result<()> {
 }
 
 fn guard(desk: &Desk) {
-    if let Some(Place::Sqlite(path)) = desk.place() {
+    if let Some(StoreLocation::Sqlite(path)) = desk.place() {
         // The folder keeps others out already; this is a second barrier.
         let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
     }
@@ -115,10 +116,10 @@ fn write_settings(folder: &Path, name: &str, store: Option<&str>) -> Result<()> 
 }
 
 /// A store that was named here may be used from here. An agent that names one only names it.
-fn keep_store(context: &Context<'_>, name: &str) -> Result<()> {
+fn keep_store(context: &CliContext<'_>, name: &str) -> Result<()> {
     let given = context.globals.store.as_deref().filter(|store| config::is_elsewhere(store));
     let Some(store) = given else { return Ok(()) };
-    if matches!(who::sign_here(), Ok(None)) {
+    if matches!(identity::agent_evidence(), Ok(None)) {
         return trust::keep_store(store, name);
     }
     context.out.remark("  a person lets it be used, where processes can be seen: sayso trust");
@@ -126,40 +127,45 @@ fn keep_store(context: &Context<'_>, name: &str) -> Result<()> {
 }
 
 /// Sets the folder to a space of a server. The space itself is created on the machine of the store.
-fn at_server(context: &Context<'_>, folder: &Path, name: &str, server: &str) -> Result<Exit> {
+fn at_server(
+    context: &CliContext<'_>,
+    folder: &Path,
+    name: &str,
+    server: &str,
+) -> Result<CommandExit> {
     let server = server.trim_end_matches('/');
     check_address(server)?;
     check_space_name(name)?;
-    let is_known = reach::login(server, name)?.is_some();
+    let is_known = open_desk::login(server, name)?.is_some();
     if is_known {
         let authorities = config::authorities_for(folder)?;
-        reach::open_server(server, name, authorities.as_deref())?;
+        open_desk::open_server(server, name, authorities.as_deref())?;
     }
     write_settings(folder, name, Some(server))?;
     keep_store(context, name)?;
     if is_known || context.out.json {
         tell(context, folder, server, name, false);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     // A server reveals nothing about its spaces before a login.
-    let (out, name) = (context.out, context.out.paint(Look::Name, name));
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let (out, name) = (context.out, context.out.paint(OutputStyle::Name, name));
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     out.line(&format!("{tick} this folder is set to space {name} of {server}"));
     out.remark("  get in first:   sayso login");
     out.remark("  whether there is such a space shows then");
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn tell(context: &Context<'_>, folder: &Path, place: &str, name: &str, is_new: bool) {
+fn tell(context: &CliContext<'_>, folder: &Path, place: &str, name: &str, is_new: bool) {
     let out = context.out;
     if out.json {
         let folder = folder.display().to_string();
-        out.json(&Made { space: name.into(), store: place.into(), folder, created: is_new });
+        out.json(&InitReport { space: name.into(), store: place.into(), folder, created: is_new });
         return;
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     let made = if is_new { "made" } else { "is already there:" };
-    out.line(&format!("{tick} space {} {made} in {place}", out.paint(Look::Name, name)));
+    out.line(&format!("{tick} space {} {made} in {place}", out.paint(OutputStyle::Name, name)));
     out.remark("  ask something:  sayso ask \"Ship today?\" --verdict --wait");
     out.remark("  see what waits: sayso inbox");
 }

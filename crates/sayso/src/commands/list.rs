@@ -1,10 +1,10 @@
 //! `sayso list`: lists tasks.
 
-use super::shared::{self, Paging};
-use crate::context::Context;
+use super::shared::{self, PagingArgs};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 use sayso_engine::TaskFilter;
 
 /// Tasks, by priority and then by age; those that are closed are left out unless asked for.
@@ -14,7 +14,7 @@ use sayso_engine::TaskFilter;
   sayso list --awaiting                 what waits for a person, with the question
   sayso list --awaiting input,review    only for these
   sayso list --status closed --label web")]
-pub(crate) struct Args {
+pub(crate) struct ListArgs {
     /// Only those that wait for a person; with KINDS, separated by commas, only for these.
     #[arg(long, value_name = "KINDS", num_args = 0..=1, default_missing_value = "all")]
     awaiting: Option<String>,
@@ -40,11 +40,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     parent: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PagingArgs,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: ListArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let typed = args.status.as_deref().unwrap_or_default();
     let words = typed.split(',').map(str::trim).filter(|word| !word.is_empty());
     let statuses =

@@ -1,17 +1,17 @@
 //! `sayso lock`: locks this terminal.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::who;
-use sayso_core::Exit;
+use crate::identity;
+use sayso_core::CommandExit;
 
 /// Lock this terminal again.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct LockArgs {}
 
-pub(crate) fn run(_: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
-    desk.lock(&actor, &who::terminal())?;
+pub(crate) fn run(_: LockArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
+    desk.lock(&actor, &identity::terminal_id())?;
     context.out.line("locked");
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -1,14 +1,14 @@
 //! `sayso login`: logs in to a server.
 
-use crate::config::{self, Home};
-use crate::context::Context;
+use crate::config::{self, SpaceHome};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::reach::{self, Login};
-use crate::who;
-use sayso_core::{Code, Exit};
-use sayso_engine::{RemoteDesk, World, join, log_in};
-use sayso_server::client::HttpLine;
+use crate::identity;
+use crate::open_desk::{self, ServerLogin};
+use crate::output::OutputStyle;
+use sayso_core::{Code, CommandExit};
+use sayso_engine::{RemoteDesk, RuntimeEnv, join, log_in};
+use sayso_server::client::HttpTransport;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use std::sync::Arc;
   sayso --store https://sayso.example --space shop login --name ann
   sayso --store https://sayso.example --space shop login --name ann --code 7K2M-…
   sayso login --token-file worker.token        in a project whose settings name the server")]
-pub(crate) struct Args {
+pub(crate) struct LoginArgs {
     /// Your name there; your name on this machine unless given.
     #[arg(long, value_name = "NAME", conflicts_with = "token_file")]
     name: Option<String>,
@@ -36,7 +36,8 @@ pub(crate) struct Args {
 
 /// The login, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct LoggedIn {
+#[schemars(rename = "LoggedIn")]
+pub(crate) struct LoginReport {
     /// The address of the server.
     server: String,
     /// The name of the space.
@@ -47,30 +48,30 @@ pub(crate) struct LoggedIn {
     role: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: LoginArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let (server, space, authorities) = server(context)?;
-    let line = Arc::new(HttpLine::to(&server, &space, authorities.as_deref())?);
+    let line = Arc::new(HttpTransport::to(&server, &space, authorities.as_deref())?);
     let secret = match &args.token_file {
-        Some(file) => who::secret_in(file)?,
+        Some(file) => identity::secret_in(file)?,
         None => {
             as_person(&args, context, &line).map_err(|failure| tried(failure, &server, &space))?
         }
     };
-    let desk = RemoteDesk::reach(line, Some(secret.clone()), World::real())?;
+    let desk = RemoteDesk::reach(line, Some(secret.clone()), RuntimeEnv::real())?;
     let (name, role) = (desk.holder().name.clone(), desk.holder().role.as_str().to_owned());
-    reach::keep_login(&Login {
+    open_desk::store_login(&ServerLogin {
         server: server.clone(),
         space: space.clone(),
         name: name.clone(),
         secret,
     })?;
     if context.out.json {
-        context.out.json(&LoggedIn { server, space, name, role });
-        return Ok(Exit::Ok);
+        context.out.json(&LoginReport { server, space, name, role });
+        return Ok(CommandExit::Ok);
     }
-    let tick = context.out.paint(Look::Good, context.out.icon("✓", "ok:"));
+    let tick = context.out.paint(OutputStyle::Good, context.out.icon("✓", "ok:"));
     context.out.line(&format!("{tick} logged in to space {space} of {server} as {role} {name}"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// A server does not reveal a space to a caller who is not logged in, so the error names the space that was tried.
@@ -86,18 +87,18 @@ fn tried(failure: Failure, server: &str, space: &str) -> Failure {
 }
 
 /// Asks for the passphrase of a person. An agent may not do that for them.
-fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<String> {
-    let sign = who::sign_here();
+fn as_person(args: &LoginArgs, context: &CliContext<'_>, line: &HttpTransport) -> Result<String> {
+    let sign = identity::agent_evidence();
     if let Ok(Some(sign)) = &sign {
         let message = format!("an agent ({}) is at work here, seen by {}", sign.agent, sign.seen);
         return Err(Failure::new(Code::NotHuman, message)
             .hint("a person logs in at a terminal of their own, outside of any agent"));
     }
-    if !who::has_terminal() || context.globals.no_input {
+    if !identity::has_terminal() || context.globals.no_input {
         return Err(Failure::new(Code::NoInput, "a passphrase is typed by a person at a terminal")
             .hint("a machine logs in with a token: --token-file FILE"));
     }
-    let name = args.name.clone().unwrap_or_else(who::user);
+    let name = args.name.clone().unwrap_or_else(identity::user);
     let Some(code) = &args.code else {
         let typed = rpassword::prompt_password(format!("Passphrase of {name}: "))?;
         return Ok(log_in(line, &name, &typed)?.secret);
@@ -117,14 +118,16 @@ fn as_person(args: &Args, context: &Context<'_>, line: &HttpLine) -> Result<Stri
 }
 
 /// The server of a command, the space, and the accepted certificate authorities.
-pub(super) fn server(context: &Context<'_>) -> Result<(String, String, Option<PathBuf>)> {
+pub(super) fn server(context: &CliContext<'_>) -> Result<(String, String, Option<PathBuf>)> {
     let location = config::locate(&context.globals)?;
     match location.home {
-        Home::Server(server) => {
+        SpaceHome::Server(server) => {
             let server = server.trim_end_matches('/').to_owned();
             Ok((server, location.space, location.authorities))
         }
-        Home::Store(_) => Err(Failure::new(Code::BadValue, "this space is not behind a server")
-            .hint("name the server: --store https://… --space NAME")),
+        SpaceHome::Store(_) => {
+            Err(Failure::new(Code::BadValue, "this space is not behind a server")
+                .hint("name the server: --store https://… --space NAME"))
+        }
     }
 }

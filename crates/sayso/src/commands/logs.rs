@@ -1,15 +1,15 @@
 //! `sayso logs`: shows the output of a run.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use crate::{config, work};
 use clap_complete::ArgValueCompleter;
-use sayso_core::run::{Run, State};
-use sayso_core::text::harmless;
-use sayso_core::{Code, Exit, RunId};
+use sayso_core::run::{Run, RunState};
+use sayso_core::text::sanitize;
+use sayso_core::{Code, CommandExit, RunId};
 use sayso_engine::Desk;
-use sayso_engine::agents::{Adapter, readable};
+use sayso_engine::agents::{AgentAdapter, format_log_line};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 ///
 /// Shown is what it says and does; `--raw` has every line as the agent wrote it.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct LogsArgs {
     /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     task: String,
@@ -36,8 +36,8 @@ pub(crate) struct Args {
     back: usize,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+pub(crate) fn run(args: LogsArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
     let location = config::locate(&context.globals)?;
     let task = desk.find_task(&args.task)?;
     let runs = desk.runs_of(task, args.back + 1)?;
@@ -54,19 +54,19 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let path = work::home(context, &location)?.join("logs").join(format!("{id}.log"));
     let adapter = adapter(&location, run);
     let show = |line: &str| {
-        let shown = if args.raw { Some(line.to_owned()) } else { readable(adapter, line) };
+        let shown = if args.raw { Some(line.to_owned()) } else { format_log_line(adapter, line) };
         if let Some(shown) = shown {
-            context.out.line(&harmless(&shown).text);
+            context.out.line(&sanitize(&shown).text);
         }
     };
     follow(&desk, id, &path, args.follow, &show)
         .map_err(|error| missing(&path, run, &error))
-        .map(|()| Exit::Ok)
+        .map(|()| CommandExit::Ok)
 }
 
-fn adapter(location: &config::Location, run: &Run) -> Adapter {
+fn adapter(location: &config::SpaceLocation, run: &Run) -> AgentAdapter {
     let agents = config::agents(&location.agents).unwrap_or_default();
-    agents.get(&run.started.agent).map_or(Adapter::Command, |agent| agent.adapter)
+    agents.get(&run.started.agent).map_or(AgentAdapter::Command, |agent| agent.adapter)
 }
 
 /// The size of a log's end that is read, and the number of its lines that are shown.
@@ -74,16 +74,16 @@ const TAIL_BYTES: u64 = 32 * 1024;
 const TAIL_LINES: usize = 30;
 
 /// The last lines an agent printed in a run, if its log is on this machine.
-pub(super) fn tail(location: &config::Location, folder: &Path, run: &Run) -> Vec<String> {
+pub(super) fn tail(location: &config::SpaceLocation, folder: &Path, run: &Run) -> Vec<String> {
     end_of_log(folder, run, adapter(location, run))
 }
 
 /// The last lines of a log, parsed by this adapter.
-pub(super) fn end_of_log(folder: &Path, run: &Run, adapter: Adapter) -> Vec<String> {
+pub(super) fn end_of_log(folder: &Path, run: &Run, adapter: AgentAdapter) -> Vec<String> {
     let path = folder.join(format!("{}.log", run.started.id));
     let Ok(text) = end_of(&path) else { return vec![] };
-    let readable = text.lines().filter_map(|line| readable(adapter, line));
-    let lines: Vec<_> = readable.map(|line| harmless(&line).text).collect();
+    let readable = text.lines().filter_map(|line| format_log_line(adapter, line));
+    let lines: Vec<_> = readable.map(|line| sanitize(&line).text).collect();
     let lines = lines.iter().flat_map(|text| text.lines().map(str::to_owned));
     let lines: Vec<_> = lines.collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].to_vec()
@@ -116,7 +116,7 @@ fn follow(
     let mut line = vec![];
     loop {
         // Read before the lines are, so that a line from before the end is still printed.
-        let may_grow = follow && desk.run(run).is_ok_and(|run| run.state == State::Running);
+        let may_grow = follow && desk.run(run).is_ok_and(|run| run.state == RunState::Running);
         while reader.by_ref().read_until(b'\n', &mut line)? > 0 {
             if line.last() != Some(&b'\n') && may_grow {
                 break;

@@ -1,10 +1,10 @@
 //! `sayso man`: prints manual pages.
 
 use crate::cli::Cli;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use clap::CommandFactory;
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 use std::path::PathBuf;
 
 /// Manual pages, made from the same words as `--help`.
@@ -13,7 +13,7 @@ use std::path::PathBuf;
   sayso man | man -l -
   sayso man ask | man -l -
   sayso man --dir ~/.local/share/man/man1")]
-pub(crate) struct Args {
+pub(crate) struct ManArgs {
     /// The page of this command; the main page unless given.
     #[arg(value_name = "COMMAND")]
     command: Option<String>,
@@ -22,14 +22,14 @@ pub(crate) struct Args {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ManArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let mut whole = Cli::command();
     whole.build();
     if let Some(dir) = args.dir {
         std::fs::create_dir_all(&dir)?;
         clap_mangen::generate_to(whole, &dir)?;
         context.out.remark(&format!("the pages are in {}", dir.display()));
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     let page = match &args.command {
         None => whole,
@@ -39,5 +39,5 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         })?,
     };
     clap_mangen::Man::new(page).render(&mut context.out.stdout())?;
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -1,10 +1,10 @@
 //! `sayso mcp`: serves the Model Context Protocol to agents.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::{courier, when, who};
-use sayso_core::{Code, Door, Exit, Refusal};
-use sayso_server::mcp::{self, Setup};
+use crate::{identity, notice_sending, time};
+use sayso_core::{Code, CommandExit, EntryPoint, Refusal};
+use sayso_server::mcp::{self, McpSetup};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::time::Duration;
   sayso mcp --http 127.0.0.1:7412
 
 Whoever calls is known by the token in SAYSO_TOKEN_FILE, or over HTTP by `Authorization: Bearer`.")]
-pub(crate) struct Args {
+pub(crate) struct McpArgs {
     /// Serve over HTTP at this address, in place of standard input and output.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
@@ -29,14 +29,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", requires = "http")]
     host: Vec<String>,
     /// The time for which a question waits for a person before the call comes back without an answer.
-    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = when::duration)]
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = time::duration)]
     hold: Duration,
     /// The file with the agent's token, for when the environment has none of an agent's.
     #[arg(long, value_name = "FILE", conflicts_with = "http")]
     token_file: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: McpArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let desk = context.desk()?;
     if args.http.is_some() && desk.is_remote() {
         let message = "agents that speak HTTP speak to the server itself";
@@ -48,13 +48,14 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     let folder = std::env::current_dir().ok().map(|folder| folder.display().to_string());
     let root = folder.filter(|_| args.http.is_none());
-    let setup = Setup { desk: desk.clone(), hold: args.hold, root, time: when::rfc3339 };
+    let setup = McpSetup { desk: desk.clone(), hold: args.hold, root, time: time::rfc3339 };
     // This process may be the only one that sends notices.
-    let sending = courier::meanwhile(context, &desk);
+    let sending = notice_sending::send_in_background(context, &desk);
     match args.http {
         None => {
             let caller = move || {
-                let agent = who::calling_agent(&desk, args.token_file.as_deref(), Door::Mcp);
+                let agent =
+                    identity::calling_agent(&desk, args.token_file.as_deref(), EntryPoint::Mcp);
                 agent.map_err(|failure| {
                     let refusal = Refusal::new(failure.code, failure.message);
                     failure.hint.map_or(refusal.clone(), |hint| refusal.hint(hint)).into()
@@ -69,5 +70,5 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
     }
     drop(sending);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -2,18 +2,18 @@
 
 use super::shared::{ROWS, rows};
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Exit};
+use crate::output::OutputStyle;
+use crate::time;
+use sayso_core::text::sanitize_line;
+use sayso_core::{Actor, CommandExit};
 use sayso_engine::Desk;
 use sayso_server::wire;
 
 /// Messages to agents, oldest first. An agent sees its own.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct MessagesArgs {
     /// Only those to this agent.
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -28,17 +28,17 @@ pub(crate) struct Args {
     limit: usize,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+pub(crate) fn run(args: MessagesArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let out = context.out;
     if !args.ack.is_empty() {
         return acknowledge(context, &desk, &actor, &args.ack);
     }
     let page = desk.messages(&actor, args.agent.as_deref(), !args.all, None, args.limit)?;
     if out.json {
-        let items = page.items.iter().map(|m| wire::Message::of(m, &when::rfc3339)).collect();
-        out.json(&wire::Page { items, next: None });
-        return Ok(Exit::Ok);
+        let items = page.items.iter().map(|m| wire::MessageJson::of(m, &time::rfc3339)).collect();
+        out.json(&wire::PageJson { items, next: None });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark("no messages");
@@ -47,29 +47,29 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         out.remark(&format!("the oldest {} of more; show more with --limit", page.items.len()));
     }
     for message in &page.items {
-        let sent = when::relative(message.sent_at, desk.now());
-        let (from, to) = (harmless_line(&message.from), harmless_line(&message.to));
-        let handle = out.paint(Look::Name, &message.handle);
+        let sent = time::relative(message.sent_at, desk.now());
+        let (from, to) = (sanitize_line(&message.from), sanitize_line(&message.to));
+        let handle = out.paint(OutputStyle::Name, &message.handle);
         out.line(&format!("{handle}  {from} to {to}, {sent}"));
         card::indented(out, &message.text, "   ").iter().for_each(|line| out.line(line));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 fn acknowledge(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     names: &[String],
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let mut read = vec![];
     for name in names {
         let message = desk.read_message(actor, name)?;
         context.out.remark(&format!("message {} is read", message.handle));
-        read.push(wire::Message::of(&message, &when::rfc3339));
+        read.push(wire::MessageJson::of(&message, &time::rfc3339));
     }
     if context.out.json {
-        context.out.json(&wire::Page { items: read, next: None });
+        context.out.json(&wire::PageJson { items: read, next: None });
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -2,17 +2,17 @@
 
 use super::shared;
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::when;
+use crate::time;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit, TaskId};
-use sayso_engine::{Asked, Desk, InboxFilter, TaskFilter};
+use sayso_core::{Code, CommandExit, TaskId};
+use sayso_engine::{CardView, Desk, InboxFilter, TaskFilter};
 use sayso_server::wire;
 
 /// The task to work on next, or with `--awaiting` the gate to answer next.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct NextArgs {
     /// Only what is under this epic.
     #[arg(value_name = "EPIC", add = ArgValueCompleter::new(shared::live_tasks))]
     epic: Option<String>,
@@ -21,15 +21,15 @@ pub(crate) struct Args {
     awaiting: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: NextArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.awaiting {
         Some(kinds) => next_gate(context, args.epic.as_deref(), &kinds),
         None => next_task(context, args.epic.as_deref()),
     }
 }
 
-fn next_task(context: &Context<'_>, epic: Option<&str>) -> Result<Exit> {
-    let (desk, _) = context.sit_down()?;
+fn next_task(context: &CliContext<'_>, epic: Option<&str>) -> Result<CommandExit> {
+    let (desk, _) = context.open()?;
     let under = epic.map(|typed| desk.find_task(typed)).transpose()?;
     let filter =
         TaskFilter { ready_at: Some(desk.now()), under, limit: 1, ..TaskFilter::default() };
@@ -37,21 +37,21 @@ fn next_task(context: &Context<'_>, epic: Option<&str>) -> Result<Exit> {
     let nothing = || Failure::new(Code::NotFound, "no task is ready").hint("see: sayso list");
     let row = page.items.first().ok_or_else(nothing)?;
     match context.out.json {
-        true => context.out.json(&wire::Task::of(row, &[], &when::rfc3339)),
+        true => context.out.json(&wire::TaskJson::of(row, &[], &time::rfc3339)),
         false => context.out.line(&card::task_row(context.out, row)),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn next_gate(context: &Context<'_>, epic: Option<&str>, kinds: &str) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+fn next_gate(context: &CliContext<'_>, epic: Option<&str>, kinds: &str) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let under = epic.map(|typed| desk.find_task(typed)).transpose()?;
     let kinds = shared::kinds(kinds)?;
     let mut filter = InboxFilter { kinds, limit: shared::ROWS, ..InboxFilter::default() };
     let asked = loop {
         let page = desk.inbox(&actor, &filter)?;
         filter.after = page.items.last().map(|card| card.gate.opened.id);
-        let wanted = |card: &Asked| under.map_or(Ok(true), |epic| is_under(&desk, epic, card));
+        let wanted = |card: &CardView| under.map_or(Ok(true), |epic| is_under(&desk, epic, card));
         if let Some(card) = first(page.items, wanted)? {
             break card;
         }
@@ -60,14 +60,17 @@ fn next_gate(context: &Context<'_>, epic: Option<&str>, kinds: &str) -> Result<E
         }
     };
     match context.out.json {
-        true => context.out.json(&wire::Card::of(&asked, &when::rfc3339)),
+        true => context.out.json(&wire::CardJson::of(&asked, &time::rfc3339)),
         false => context.out.line(&card::asked_card(context.out, &asked, desk.now())),
     }
     desk.see_card(&actor, &asked)?;
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn first(cards: Vec<Asked>, wanted: impl Fn(&Asked) -> Result<bool>) -> Result<Option<Asked>> {
+fn first(
+    cards: Vec<CardView>,
+    wanted: impl Fn(&CardView) -> Result<bool>,
+) -> Result<Option<CardView>> {
     for card in cards {
         if wanted(&card)? {
             return Ok(Some(card));
@@ -77,7 +80,7 @@ fn first(cards: Vec<Asked>, wanted: impl Fn(&Asked) -> Result<bool>) -> Result<O
 }
 
 /// True if a card's waiting task is this epic, or part of it.
-fn is_under(desk: &Desk, epic: TaskId, card: &Asked) -> Result<bool> {
+fn is_under(desk: &Desk, epic: TaskId, card: &CardView) -> Result<bool> {
     for asker in &card.askers {
         let mut above = asker.task;
         while let Some(task) = above {

@@ -3,16 +3,16 @@
 use super::shared::{self, ROWS, rows};
 use crate::card;
 use crate::config;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::trust::Untrusted;
-use crate::{courier, when, work};
+use crate::output::OutputStyle;
+use crate::trust::UntrustedSettings;
+use crate::{notice_sending, time, work};
 use clap_complete::ArgValueCompleter;
-use sayso_core::text::harmless_line;
-use sayso_core::{Code, Deed, Exit};
-use sayso_engine::{Channel, NoticeState, NoticeText};
-use sayso_server::notices::{Notice, in_a_word};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Code, CommandExit, Permission};
+use sayso_engine::{NoticeChannel, NoticeState, NoticeText};
+use sayso_server::notices::{NoticeJson, state_name};
 use sayso_server::wire;
 
 /// List the notices sent to people, and whether they arrive.
@@ -26,9 +26,9 @@ use sayso_server::wire;
   sayso notices --gate g7k2           everything about one gate
   sayso notices test phone            try a channel
   sayso notices send --watch          send what is due, and stay")]
-pub(crate) struct Args {
+pub(crate) struct NoticesArgs {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<NoticesCommand>,
     /// Everything about this gate, also what was sent.
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(shared::live_ids))]
     gate: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum NoticesCommand {
     /// Send a test notice by a channel of this machine.
     Test {
         /// The name of the channel.
@@ -53,62 +53,62 @@ enum What {
     },
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: NoticesArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.what {
-        Some(What::Test { channel }) => test(context, &channel),
-        Some(What::Send { watch }) => send(context, watch),
+        Some(NoticesCommand::Test { channel }) => test(context, &channel),
+        Some(NoticesCommand::Send { watch }) => send(context, watch),
         None => list(context, args.gate.as_deref(), args.limit),
     }
 }
 
-fn list(context: &Context<'_>, gate: Option<&str>, limit: usize) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+fn list(context: &CliContext<'_>, gate: Option<&str>, limit: usize) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let out = context.out;
     let notices = match gate {
         Some(typed) => desk.told(&actor, desk.find_gate(typed)?)?,
         None => desk.notices(&actor, limit)?,
     };
     if out.json {
-        let items = notices.iter().map(|n| Notice::of(n, &when::rfc3339)).collect();
-        out.json(&wire::Page { items, next: None });
-        return Ok(Exit::Ok);
+        let items = notices.iter().map(|n| NoticeJson::of(n, &time::rfc3339)).collect();
+        out.json(&wire::PageJson { items, next: None });
+        return Ok(CommandExit::Ok);
     }
     if notices.is_empty() {
         out.remark("no notices");
     }
     for notice in &notices {
-        let look = match in_a_word(notice) {
-            "failing" => Look::Warn,
-            "sent" => Look::Good,
-            _ => Look::Faint,
+        let look = match state_name(notice) {
+            "failing" => OutputStyle::Warn,
+            "sent" => OutputStyle::Good,
+            _ => OutputStyle::Faint,
         };
         let row = [
-            out.paint(Look::Name, &card::pad(&notice.handle, 6)),
+            out.paint(OutputStyle::Name, &card::pad(&notice.handle, 6)),
             card::pad(notice.occasion.as_str(), 12),
             card::pad(&by_whom(notice), 24),
             out.paint(look, &in_words(notice, desk.now())),
         ];
         out.line(row.join("  ").trim_end());
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// The recipient: `ann by phone`, or the channel alone.
 pub(super) fn by_whom(notice: &NoticeState) -> String {
     match &notice.person {
-        Some(person) => format!("{} by {}", harmless_line(person), notice.channel),
+        Some(person) => format!("{} by {}", sanitize_line(person), notice.channel),
         None => format!("by {}", notice.channel),
     }
 }
 
 fn in_words(notice: &NoticeState, now: sayso_core::Timestamp) -> String {
-    let error = notice.error.as_deref().map(harmless_line).unwrap_or_default();
+    let error = notice.error.as_deref().map(sanitize_line).unwrap_or_default();
     match (notice.sent_at, notice.due_at) {
-        (Some(at), _) => format!("sent {}", when::relative(at, now)),
+        (Some(at), _) => format!("sent {}", time::relative(at, now)),
         (None, Some(due)) => {
             let due = match due <= now {
                 true => "due".into(),
-                false => format!("due {}", when::relative(due, now)),
+                false => format!("due {}", time::relative(due, now)),
             };
             match (notice.attempts, error.as_str()) {
                 (0, _) | (_, "") => due,
@@ -120,22 +120,22 @@ fn in_words(notice: &NoticeState, now: sayso_core::Timestamp) -> String {
     }
 }
 
-fn test(context: &Context<'_>, name: &str) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
-    actor.check(Deed::Read, "send a test notice").map_err(sayso_engine::Error::from)?;
+fn test(context: &CliContext<'_>, name: &str) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
+    actor.check(Permission::Read, "send a test notice").map_err(sayso_engine::Error::from)?;
     let location = config::locate(&context.globals)?;
     let channel = channel(&location, name)?;
     let id = desk.new_message_id().to_string();
     let text = NoticeText::test(desk.space_name(), &actor.name, &id, desk.now());
     channel.send(&text, desk.now(), location.pages.as_deref()).map_err(|why| {
-        Failure::new(Code::Failure, format!("channel {name}: {}", harmless_line(&why)))
+        Failure::new(Code::Failure, format!("channel {name}: {}", sanitize_line(&why)))
             .hint("mend it under `notify` in the settings, then try again")
     })?;
     context.out.remark(&format!("a test notice went out by {name}"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn channel(location: &config::Location, name: &str) -> Result<Channel> {
+fn channel(location: &config::SpaceLocation, name: &str) -> Result<NoticeChannel> {
     let known: Vec<_> = location.channels.iter().map(|settings| settings.name.as_str()).collect();
     let found = location.channels.iter().find(|settings| settings.name == name);
     let Some(settings) = found else {
@@ -157,11 +157,11 @@ fn channel(location: &config::Location, name: &str) -> Result<Channel> {
     settings.channel(&work::environment())
 }
 
-fn send(context: &Context<'_>, watch: bool) -> Result<Exit> {
+fn send(context: &CliContext<'_>, watch: bool) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let Some(courier) = courier::courier(context, &desk)? else {
+    let Some(courier) = notice_sending::notice_sender(context, &desk)? else {
         let untrusted = config::locate(&context.globals)?.untrusted;
-        if let Some(untrusted) = untrusted.filter(Untrusted::concerns_notices) {
+        if let Some(untrusted) = untrusted.filter(UntrustedSettings::concerns_notices) {
             return Err(untrusted.refused());
         }
         return Err(Failure::new(Code::BadConfig, "no channel is set on this machine")
@@ -176,5 +176,5 @@ fn send(context: &Context<'_>, watch: bool) -> Result<Exit> {
         n => format!(", {n} failed; see: sayso notices"),
     };
     context.out.remark(&format!("{} sent{failed}", sent.sent));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

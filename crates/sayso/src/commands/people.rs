@@ -1,25 +1,25 @@
 //! `sayso people`: manages the people of a space.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::{when, who};
+use crate::output::OutputStyle;
+use crate::{identity, time};
 use clap::Subcommand;
-use sayso_core::Exit;
-use sayso_engine::{Dismissed, Known};
+use sayso_core::CommandExit;
+use sayso_engine::{DismissalReport, SpaceMember};
 
 /// Manage the people who belong to a space, and their access from other machines.
 ///
 /// An admin of the space invites people: each gets a code that counts once, and sets a passphrase
 /// with it. Their hours, and groups, stand in a fleet file (`sayso apply`).
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct PeopleArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PeopleCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum PeopleCommand {
     /// The people who were let in.
     List,
     /// Make a code that lets a person in, once. Also for one who forgot their passphrase.
@@ -43,7 +43,8 @@ enum Verb {
 
 /// A person, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Shown {
+#[schemars(rename = "Shown")]
+pub(crate) struct PersonJson {
     /// The name of the person.
     name: String,
     /// True if they are an admin of the space.
@@ -56,7 +57,8 @@ pub(crate) struct Shown {
 
 /// The outcome of dismissing a person, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Sent {
+#[schemars(rename = "Sent")]
+pub(crate) struct DismissalJson {
     /// The name of the person.
     name: String,
     /// Tokens they had made, which have ended: handle, role and name.
@@ -69,16 +71,17 @@ pub(crate) struct Sent {
     gates: Vec<String>,
 }
 
-impl Sent {
-    fn of(name: &str, came: Dismissed) -> Self {
-        let Dismissed { ended, kept, named_in, gates } = came;
+impl DismissalJson {
+    fn of(name: &str, came: DismissalReport) -> Self {
+        let DismissalReport { ended, kept, named_in, gates } = came;
         Self { name: name.to_owned(), ended, kept, named_in, gates }
     }
 }
 
 /// A code, for `--json`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct Code {
+#[schemars(rename = "Code")]
+pub(crate) struct InvitationJson {
     /// The name of the person it lets in.
     name: String,
     /// The code that they type.
@@ -87,23 +90,23 @@ pub(crate) struct Code {
     expires_at: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: PeopleArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::List => list(context),
-        Verb::Invite { name, admin } => invite(context, name, admin),
-        Verb::Dismiss { name } => dismiss(context, &name),
+        PeopleCommand::List => list(context),
+        PeopleCommand::Invite { name, admin } => invite(context, name, admin),
+        PeopleCommand::Dismiss { name } => dismiss(context, &name),
     }
 }
 
-fn list(context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
-    let invited = desk.people()?.into_iter().map(|known| shown(known, false));
-    let others = desk.people_by_token()?.into_iter().map(|known| shown(known, true));
+fn list(context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
+    let invited = desk.people()?.into_iter().map(|known| person_json(known, false));
+    let others = desk.people_by_token()?.into_iter().map(|known| person_json(known, true));
     let people: Vec<_> = invited.chain(others).collect();
     let out = context.out;
     if out.json {
         out.json(&people);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     if people.is_empty() {
         out.remark("nobody was let in yet; invite somebody with: sayso people invite NAME");
@@ -114,24 +117,24 @@ fn list(context: &Context<'_>) -> Result<Exit> {
             (false, true) => "  by a token alone",
             (false, false) => "",
         };
-        out.line(&format!("{}{what}", out.paint(Look::Name, &person.name)));
+        out.line(&format!("{}{what}", out.paint(OutputStyle::Name, &person.name)));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn shown(known: Known, by_token: bool) -> Shown {
-    let Known { name, is_admin, joined_at } = known;
-    Shown { name, admin: is_admin, joined_at: when::rfc3339(joined_at), by_token }
+fn person_json(known: SpaceMember, by_token: bool) -> PersonJson {
+    let SpaceMember { name, is_admin, joined_at } = known;
+    PersonJson { name, admin: is_admin, joined_at: time::rfc3339(joined_at), by_token }
 }
 
-fn dismiss(context: &Context<'_>, name: &str) -> Result<Exit> {
+fn dismiss(context: &CliContext<'_>, name: &str) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     let came = desk.dismiss_person(&actor, name)?;
     let out = context.out;
     if out.json {
-        out.json(&Sent::of(name, came));
-        return Ok(Exit::Ok);
+        out.json(&DismissalJson::of(name, came));
+        return Ok(CommandExit::Ok);
     }
     out.line(&format!("{name} is let in no more; their credentials have ended"));
     let say = |what: &str, which: &[String]| {
@@ -143,21 +146,21 @@ fn dismiss(context: &Context<'_>, name: &str) -> Result<Exit> {
     say("agents are at work with tokens they made; these end with the work", &came.kept);
     say("they are still named in", &came.named_in);
     say("nobody is left to answer", &came.gates);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn invite(context: &Context<'_>, name: String, is_admin: bool) -> Result<Exit> {
+fn invite(context: &CliContext<'_>, name: String, is_admin: bool) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     let invited = desk.invite(&actor, &name, is_admin)?;
     let out = context.out;
     if out.json {
-        let expires_at = when::rfc3339(invited.expires_at);
-        out.json(&Code { name, code: invited.code, expires_at });
-        return Ok(Exit::Ok);
+        let expires_at = time::rfc3339(invited.expires_at);
+        out.json(&InvitationJson { name, code: invited.code, expires_at });
+        return Ok(CommandExit::Ok);
     }
     out.line(&invited.code);
-    let until = when::local(invited.expires_at);
+    let until = time::local(invited.expires_at);
     let store = desk.remote().map_or_else(|| "https://…".into(), |_| desk.address());
     out.remark(&format!(
         "lets {name} in once, until {until}; they type: \
@@ -165,5 +168,5 @@ fn invite(context: &Context<'_>, name: String, is_admin: bool) -> Result<Exit> {
         desk.space_name(),
         invited.code
     ));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -1,17 +1,17 @@
 //! `sayso run`: runs an agent on one task, and prompts at this terminal.
 
 use super::shared;
-use super::work::{AgentArgs, warn_of_changes};
-use crate::context::Context;
+use super::work::{AgentChoiceArgs, warn_of_changes};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::work::attend::Attendant;
+use crate::work::gate_prompt::GatePrompter;
 use crate::work::task_file::TaskFile;
-use crate::work::{self, View, Wanted};
-use crate::{card, who};
+use crate::work::{self, ProgressView, WorkOptions};
+use crate::{card, identity};
 use clap_complete::ArgValueCompleter;
-use sayso_core::task::{Edit, Status};
-use sayso_core::{Actor, Code, Exit, TaskId};
-use sayso_engine::worker::{Scope, Setup};
+use sayso_core::task::{TaskEdit, TaskStatus};
+use sayso_core::{Actor, Code, CommandExit, TaskId};
+use sayso_engine::worker::{WorkScope, WorkerConfig};
 use sayso_engine::{Desk, NewTask, TaskFilter};
 use sayso_server::wire;
 use std::path::Path;
@@ -37,23 +37,23 @@ A task file:
   ---
   # Fix the login page
   What is to be done.")]
-pub(crate) struct Args {
+pub(crate) struct RunArgs {
     /// A task, or a file that describes one.
     #[arg(value_name = "TASK", add = ArgValueCompleter::new(shared::live_tasks))]
     task: String,
     #[command(flatten)]
-    agent: AgentArgs,
+    agent: AgentChoiceArgs,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor, location) = work::sit_down_to_work(context)?;
+pub(crate) fn run(args: RunArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor, location) = work::open_for_work(context)?;
     let path = Path::new(&args.task);
     let file = match path.is_file() || path.extension().is_some_and(|e| e == "md") {
         true => Some(TaskFile::read(path)?),
         false => None,
     };
-    let AgentArgs { agent, threshold } = args.agent;
-    let wanted = Wanted { agent, jobs: Some(1), threshold, ..Wanted::default() };
+    let AgentChoiceArgs { agent, threshold } = args.agent;
+    let wanted = WorkOptions { agent, jobs: Some(1), threshold, ..WorkOptions::default() };
     let setup = work::setup(context, &location, (&desk, &actor), wanted)?;
     let task = match file {
         Some(file) => {
@@ -65,26 +65,26 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     check_can_run(&desk, task)?;
     warn_of_changes(context, &setup);
     let stop = work::stop_flag()?;
-    let is_attended = who::has_terminal() && !context.globals.no_input && !context.out.json;
+    let is_attended = identity::has_terminal() && !context.globals.no_input && !context.out.json;
     let person = match is_attended {
         // A person who may not answer here watches, and answers in another place.
-        true => who::person(context, &desk).ok(),
+        true => identity::person(context, &desk).ok(),
         false => None,
     };
-    let view = View::new(context.out);
+    let view = ProgressView::new(context.out);
     let is_done = AtomicBool::new(false);
-    let scope = Scope { tasks: [task].into(), watch: person.is_some(), ..Scope::default() };
-    let setup = Setup { scope, ..setup };
+    let scope = WorkScope { tasks: [task].into(), watch: person.is_some(), ..WorkScope::default() };
+    let setup = WorkerConfig { scope, ..setup };
     let outcome = std::thread::scope(|scope| {
         let work = scope.spawn(|| {
-            let outcome = work::work_and_tell(context, &desk, setup, &view, &stop).map(drop);
+            let outcome = work::work_and_notify(context, &desk, setup, &view, &stop).map(drop);
             is_done.store(true, Ordering::SeqCst);
             outcome
         });
         let attended = match &person {
             Some(person) => {
                 let (desk, view, stop) = (&desk, &view, &*stop);
-                let attendant = Attendant { context, desk, person, view, stop, insists: false };
+                let attendant = GatePrompter { context, desk, person, view, stop, insists: false };
                 let is_about_it = |gate: &sayso_core::gate::Gate| gate.opened.task == Some(task);
                 let attended = attendant.attend(&is_about_it, &|| is_done.load(Ordering::SeqCst));
                 // The person has left the prompt: the agent ends, pending gates stay.
@@ -100,7 +100,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     report(context, &desk, &actor, task)
 }
 
-fn check_role(setup: &Setup, file: &TaskFile) -> Result<()> {
+fn check_role(setup: &WorkerConfig, file: &TaskFile) -> Result<()> {
     let known: Vec<_> = setup.roles.keys().map(String::as_str).collect();
     if let Some(role) = file.settings.role.as_deref().filter(|role| !known.contains(role)) {
         return Err(Failure::new(Code::TaskFile, format!("there is no role {role:?}"))
@@ -121,10 +121,10 @@ fn check_can_run(desk: &Desk, id: TaskId) -> Result<()> {
         Err(Failure::new(Code::WrongState, format!("task {handle} {why}")).hint(hint))
     };
     match task.status {
-        Status::Closed | Status::Deleted => {
+        TaskStatus::Closed | TaskStatus::Deleted => {
             no("is closed", format!("open it again with: sayso reopen {handle}"))
         }
-        Status::Failed | Status::Blocked if !task.is_waiting() => {
+        TaskStatus::Failed | TaskStatus::Blocked if !task.is_waiting() => {
             let why = task.closure.as_ref().map_or("", |closure| closure.reason.as_str());
             no(
                 &format!("is {}: {why}", task.status),
@@ -151,7 +151,7 @@ fn from_file(desk: &Desk, actor: &Actor, file: &TaskFile, path: &Path) -> Result
         // A file can require a sign-off later on; removing the setting does not remove the sign-off.
         let requires = file.requires().map(Some);
         let add_labels = file.labels();
-        let edit = Edit { title, body, add_labels, requires, ..Edit::default() };
+        let edit = TaskEdit { title, body, add_labels, requires, ..TaskEdit::default() };
         desk.edit_task(actor, row.task.id, edit)?;
         return Ok(row.task.id);
     }
@@ -173,12 +173,12 @@ fn from_file(desk: &Desk, actor: &Actor, file: &TaskFile, path: &Path) -> Result
 }
 
 /// Prints the state of the task, and returns the exit code.
-fn report(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Result<Exit> {
+fn report(context: &CliContext<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Result<CommandExit> {
     let out = context.out;
     let row = desk.task(id)?;
     let gates = shared::open_gates_of(desk, actor, &row)?;
     match out.json {
-        true => out.json(&wire::Task::of(&row, &gates, &crate::when::rfc3339)),
+        true => out.json(&wire::TaskJson::of(&row, &gates, &crate::time::rfc3339)),
         false => out.line(&card::task_row(out, &row)),
     }
     let task = &row.task;
@@ -186,15 +186,17 @@ fn report(context: &Context<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> Resu
         out.line(&card::question_below(out, gate, desk.now()));
     }
     Ok(match task.status {
-        Status::Failed | Status::Blocked => Exit::Error,
-        _ if task.is_waiting() => Exit::TimedOut,
-        Status::Closed if task.verdict == Some(sayso_core::Verdict::Rejected) => Exit::Rejected,
-        Status::Closed => Exit::Ok,
+        TaskStatus::Failed | TaskStatus::Blocked => CommandExit::Error,
+        _ if task.is_waiting() => CommandExit::TimedOut,
+        TaskStatus::Closed if task.verdict == Some(sayso_core::Verdict::Rejected) => {
+            CommandExit::Rejected
+        }
+        TaskStatus::Closed => CommandExit::Ok,
         // It was deleted meanwhile.
-        Status::Deleted => Exit::Unanswered,
+        TaskStatus::Deleted => CommandExit::Unanswered,
         // A task that is not done must not end with exit code 0.
-        Status::Open | Status::InProgress | Status::Deferred => {
-            let exit = work::ended_by_signal().unwrap_or(Exit::Unfinished);
+        TaskStatus::Open | TaskStatus::InProgress | TaskStatus::Deferred => {
+            let exit = work::ended_by_signal().unwrap_or(CommandExit::Unfinished);
             out.remark(&format!("it is not done; go on with: sayso run {}", task.handle));
             exit
         }

@@ -1,15 +1,15 @@
 //! `sayso __scripted`: the scripted agent, for tests and demonstrations.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use sayso_core::{Code, Exit};
-use sayso_engine::agents::scripted::{self, Start};
+use sayso_core::{Code, CommandExit};
+use sayso_engine::agents::scripted::{self, ScriptedStart};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
 /// Play a script as an agent; the prompt is read from standard input.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ScriptedArgs {
     /// The path of the script.
     script: PathBuf,
     /// The session to play.
@@ -27,7 +27,7 @@ fn place(typed: &str) -> std::result::Result<(usize, usize), String> {
     parts.ok_or_else(|| "write it as TURN:STEP".to_owned())
 }
 
-pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ScriptedArgs, _: &CliContext<'_>) -> Result<CommandExit> {
     let mut prompt = vec![];
     // A resumed session has read the prompt before.
     if args.at.is_none() {
@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     let state = std::env::var_os("SAYSO_SCRIPT_STATE").map(PathBuf::from);
     let task = std::env::var("SAYSO_TASK").ok();
     let program = std::env::current_exe()?;
-    let start = Start {
+    let start = ScriptedStart {
         script: &args.script,
         session: args.session.as_deref(),
         at: args.at,
@@ -49,7 +49,7 @@ pub(crate) fn run(args: Args, _: &Context<'_>) -> Result<Exit> {
     let code = scripted::play(&start, &mut out).map_err(|why| Failure::new(Code::BadValue, why))?;
     out.flush()?;
     match code {
-        0 => Ok(Exit::Ok),
+        0 => Ok(CommandExit::Ok),
         // The exit codes of a script are its own.
         code => std::process::exit(code.into()),
     }

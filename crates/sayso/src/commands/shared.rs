@@ -2,18 +2,22 @@
 
 use super::agent;
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::when;
+use crate::output::OutputStyle;
+use crate::time;
 use clap::Args;
 use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use sayso_core::flow::Flow;
-use sayso_core::gate::{Alert, Delivery, Gate};
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Answer, Code, Exit, GateId, Kind, TaskId, Timestamp, typed};
-use sayso_engine::{Asked, Desk, FlowFilter, GateFilter, Say, SayOutcome, TaskFilter, TaskRow};
-use sayso_server::prose::still_needed;
+use sayso_core::gate::{DeliveryState, Gate, GateAlert};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{
+    Actor, Answer, Code, CommandExit, GateId, GateKind, TaskId, Timestamp, answer_input,
+};
+use sayso_engine::{
+    AnswerOutcome, CardAnswer, CardView, Desk, FlowFilter, GateFilter, TaskFilter, TaskRow,
+};
+use sayso_server::text::still_needed;
 use sayso_server::wire;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -34,7 +38,7 @@ pub(super) fn rows(typed: &str) -> std::result::Result<usize, String> {
 
 /// The paging options of a list.
 #[derive(Args)]
-pub(crate) struct Paging {
+pub(crate) struct PagingArgs {
     /// Show at most this many.
     #[arg(short = 'n', long, default_value_t = ROWS, value_name = "N", value_parser = rows)]
     pub(super) limit: usize,
@@ -45,7 +49,7 @@ pub(crate) struct Paging {
 
 /// The gate to answer, and the version of its card that was seen.
 #[derive(Args)]
-pub(crate) struct Which {
+pub(crate) struct GateArgs {
     /// The gate, or the task that waits for it; several with commas between them.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(open_gates))]
     pub(super) id: String,
@@ -59,7 +63,7 @@ pub(crate) struct Which {
 
 /// A gate, and a time for it.
 #[derive(Args)]
-pub(crate) struct GateUntil {
+pub(crate) struct GateUntilArgs {
     /// The gate, or the task that waits for it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(open_gates))]
     id: String,
@@ -68,52 +72,53 @@ pub(crate) struct GateUntil {
     until: String,
 }
 
-impl GateUntil {
+impl GateUntilArgs {
     pub(super) fn find(&self, desk: &Desk) -> Result<(GateId, Timestamp)> {
-        Ok((desk.find_gate(&self.id)?, when::moment(&self.until, desk.now())?))
+        Ok((desk.find_gate(&self.id)?, time::moment(&self.until, desk.now())?))
     }
 }
 
 /// Answers a gate, with all gates that ask the same, and prints the outcome.
 pub(super) fn answer(
-    context: &Context<'_>,
-    which: &Which,
+    context: &CliContext<'_>,
+    which: &GateArgs,
     make: impl Fn(&Gate) -> Result<Answer>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     if which.id.contains(',') {
         return answer_several(context, which, make);
     }
-    let (desk, actor) = context.sit_down_to_answer()?;
+    let (desk, actor) = context.open_to_answer()?;
     let gate = desk.gate(desk.find_gate(&which.id)?)?;
-    let say = say(&gate, &actor, which, make(&gate)?);
+    let say = card_answer(&gate, &actor, which, make(&gate)?);
     answer_card(context, &desk, &actor, &gate, say)
 }
 
 /// Answers a card and prints the outcome.
 pub(super) fn answer_card(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: &Gate,
-    say: Say,
-) -> Result<Exit> {
-    let answered = give(context, desk, actor, gate, say)?;
+    say: CardAnswer,
+) -> Result<CommandExit> {
+    let answered = send_answer(context, desk, actor, gate, say)?;
     if context.out.json {
-        context.out.json(&wire::Answered::of(&answered, &when::rfc3339));
-        return Ok(Exit::Ok);
+        context.out.json(&wire::AnsweredGates::of(&answered, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
     report_all(context, desk, &answered)
 }
 
 /// Sends an answer to the desk, and carries out an approved order on this machine.
-pub(crate) fn give(
-    context: &Context<'_>,
+pub(crate) fn send_answer(
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: &Gate,
-    say: Say,
+    say: CardAnswer,
 ) -> Result<Vec<Gate>> {
-    let mut answered = desk.answer_card(actor, say).map_err(|error| naming(gate, error))?;
+    let mut answered =
+        desk.answer_card(actor, say).map_err(|error| with_command_hint(gate, error))?;
     agent::nudge(context, desk, actor);
     if !answered.is_empty() {
         let first = answered.remove(0);
@@ -123,16 +128,16 @@ pub(crate) fn give(
 }
 
 /// Sends several answers, each independent of the others.
-pub(crate) fn give_several(
-    context: &Context<'_>,
+pub(crate) fn send_answers(
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
-    says: Vec<Say>,
-) -> Result<Vec<SayOutcome>> {
+    says: Vec<CardAnswer>,
+) -> Result<Vec<AnswerOutcome>> {
     let mut outcomes = desk.answer_many(actor, says)?;
     agent::nudge(context, desk, actor);
     for outcome in &mut outcomes {
-        if let SayOutcome::Answered(gates) = outcome {
+        if let AnswerOutcome::Answered(gates) = outcome {
             let carried = gates.drain(..).map(|gate| agent::carry_out(context, desk, actor, gate));
             *gates = carried.collect::<Result<_>>()?;
         }
@@ -141,33 +146,38 @@ pub(crate) fn give_several(
 }
 
 /// Builds the answer to a card: with the version the person saw, for all who ask the same.
-pub(super) fn say(gate: &Gate, actor: &Actor, which: &Which, answer: Answer) -> Say {
+pub(super) fn card_answer(
+    gate: &Gate,
+    actor: &Actor,
+    which: &GateArgs,
+    answer: Answer,
+) -> CardAnswer {
     let digest = shown_digest(gate, actor, which.digest.as_deref());
-    let same = gate.same().filter(|_| !which.only).map(|same| same.to_string());
-    Say { gate: gate.opened.id, answer, digest, same }
+    let same = gate.dedup_key().filter(|_| !which.only).map(|same| same.to_string());
+    CardAnswer { gate: gate.opened.id, answer, digest, same }
 }
 
 /// Answers several gates, each independent of the others: a refusal does not stop the next one.
 fn answer_several(
-    context: &Context<'_>,
-    which: &Which,
+    context: &CliContext<'_>,
+    which: &GateArgs,
     make: impl Fn(&Gate) -> Result<Answer>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     if which.digest.is_some() {
         return Err(Failure::new(Code::BadValue, "a digest names one card, and these are several")
             .hint("answer them one by one"));
     }
-    let (desk, actor) = context.sit_down_to_answer()?;
+    let (desk, actor) = context.open_to_answer()?;
     let ids: Vec<_> = which.id.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
     let prepare = |id: &&str| {
         let gate = desk.gate(desk.find_gate(id)?)?;
-        Ok(say(&gate, &actor, which, make(&gate)?))
+        Ok(card_answer(&gate, &actor, which, make(&gate)?))
     };
     // Each is looked up before the first is answered, since an answer may settle other gates, too.
-    let prepared: Vec<Result<Say>> = ids.iter().map(prepare).collect();
+    let prepared: Vec<Result<CardAnswer>> = ids.iter().map(prepare).collect();
     let says = prepared.iter().filter_map(|say| say.as_ref().ok().cloned()).collect();
     let mut answered = desk.answer_many(&actor, says)?.into_iter();
-    let outcome = |say: Result<Say>| match say {
+    let outcome = |say: Result<CardAnswer>| match say {
         Ok(_) => answered.next(),
         Err(failure) => Some(refused(&failure)),
     };
@@ -176,26 +186,26 @@ fn answer_several(
     report_several(context, &desk, &actor, &ids, &outcomes)
 }
 
-fn refused(failure: &Failure) -> SayOutcome {
+fn refused(failure: &Failure) -> AnswerOutcome {
     let Failure { code, message, hint } = failure.clone();
-    SayOutcome::Refused { code: code.as_str().into(), message, hint }
+    AnswerOutcome::Refused { code: code.as_str().into(), message, hint }
 }
 
 /// Prints the outcomes. The exit code is that of the first refusal.
 fn report_several(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     ids: &[&str],
-    outcomes: &[SayOutcome],
-) -> Result<Exit> {
+    outcomes: &[AnswerOutcome],
+) -> Result<CommandExit> {
     let out = context.out;
-    let mut exit = Exit::Ok;
+    let mut exit = CommandExit::Ok;
     let mut items = vec![];
     for (id, outcome) in ids.iter().zip(outcomes) {
-        items.push(wire::OneAnswer::of(id, outcome, &when::rfc3339));
+        items.push(wire::AnswerResult::of(id, outcome, &time::rfc3339));
         match outcome {
-            SayOutcome::Answered(gates) => {
+            AnswerOutcome::Answered(gates) => {
                 let carried = gates.iter().cloned();
                 let carried = carried.map(|gate| agent::carry_out(context, desk, actor, gate));
                 let carried = carried.collect::<Result<Vec<_>>>()?;
@@ -203,10 +213,10 @@ fn report_several(
                     report_all(context, desk, &carried)?;
                 }
             }
-            SayOutcome::Refused { code, message, hint } => {
+            AnswerOutcome::Refused { code, message, hint } => {
                 let known = Code::ALL.iter().find(|known| known.as_str() == code);
-                let refused = known.map_or(Exit::Error, |code| code.exit());
-                exit = if exit == Exit::Ok { refused } else { exit };
+                let refused = known.map_or(CommandExit::Error, |code| code.exit());
+                exit = if exit == CommandExit::Ok { refused } else { exit };
                 if !out.json {
                     out.error(code, &format!("{id}: {message}"), hint.as_deref());
                 }
@@ -214,26 +224,26 @@ fn report_several(
         }
     }
     if out.json {
-        out.json(&wire::Answers { items });
+        out.json(&wire::AnswerResults { items });
     }
     Ok(exit)
 }
 
 /// Prints the outcome of the named gate, and the other gates that got the same answer.
-fn report_all(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<Exit> {
-    let Some((first, also)) = gates.split_first() else { return Ok(Exit::Ok) };
+fn report_all(context: &CliContext<'_>, desk: &Desk, gates: &[Gate]) -> Result<CommandExit> {
+    let Some((first, also)) = gates.split_first() else { return Ok(CommandExit::Ok) };
     report(context, desk, first)?;
     let out = context.out;
     for gate in also {
-        let (name, asker) = (gate.handle(), harmless_line(&gate.opened.lineage.asker));
+        let (name, asker) = (gate.handle(), sanitize_line(&gate.opened.lineage.asker));
         let how = if gate.is_open() { "counted for" } else { "answered" };
-        out.line(&format!("  also {how} gate {} of {asker}", out.paint(Look::Name, name)));
+        out.line(&format!("  also {how} gate {} of {asker}", out.paint(OutputStyle::Name, name)));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Turns a refusal into a failure whose hint is a complete command.
-pub(super) fn naming(gate: &Gate, error: sayso_engine::Error) -> Failure {
+pub(super) fn with_command_hint(gate: &Gate, error: sayso_engine::Error) -> Failure {
     let mut failure = Failure::from(error);
     let shape = gate.card.shape.how_to_answer();
     failure.hint = failure.hint.map(|hint| match hint == shape {
@@ -251,31 +261,31 @@ pub(super) fn shown_digest(gate: &Gate, actor: &Actor, named: Option<&str>) -> S
 }
 
 /// Prints the outcome of a gate, and of its task.
-pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<Exit> {
+pub(super) fn report(context: &CliContext<'_>, desk: &Desk, gate: &Gate) -> Result<CommandExit> {
     let out = context.out;
     if out.json {
-        out.json(&wire::Gate::of(gate, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::GateJson::of(gate, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
-    let handle = out.paint(Look::Name, gate.handle());
+    let handle = out.paint(OutputStyle::Name, gate.handle());
     if gate.is_open() {
         let who = still_needed(gate);
         out.line(&format!("your say is recorded; gate {handle} still needs {who}"));
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     out.line(&format!("{tick} gate {handle} {}", card::ending_in_words(gate)));
     if let Some(acted) = &gate.acted {
-        let look = if acted.done { Look::Good } else { Look::Warn };
+        let look = if acted.done { OutputStyle::Good } else { OutputStyle::Warn };
         let mark = out.paint(look, if acted.done { out.icon("✓", "ok:") } else { "!" });
-        out.line(&format!("  {mark} {}", harmless_line(&acted.what)));
-        return Ok(Exit::Ok);
+        out.line(&format!("  {mark} {}", sanitize_line(&acted.what)));
+        return Ok(CommandExit::Ok);
     }
     // The answer is recorded and printed. A lookup that fails now must not fail the command.
     let pending = || desk.pending(gate.opened.id).ok().flatten();
     if let Some(pending) = gate.is_to_be_done().then(pending).flatten() {
-        out.line(&format!("  {}", agent::outlook(&pending)));
-        return Ok(Exit::Ok);
+        out.line(&format!("  {}", agent::pending_action_text(&pending)));
+        return Ok(CommandExit::Ok);
     }
     if let Some(task) = gate.opened.task {
         if let Ok(row) = desk.task(task) {
@@ -285,8 +295,8 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
         let handle = &flow.started.handle;
         // Resuming runs its commands as the user who resumes, so the command is only suggested in the flow's own
         // place.
-        let home = flow.home.as_ref().map(|home| harmless_line(&home.in_words()));
-        out.line(&match (crate::flows::check_is_home(context, desk, &flow).is_ok(), home) {
+        let home = flow.home.as_ref().map(|home| sanitize_line(&home.in_words()));
+        out.line(&match (crate::flow_runner::check_belongs_here(context, desk, &flow).is_ok(), home) {
             (true, _) => {
                 format!(
                     "  flow {handle} asked it; if nobody waits for that: sayso flow resume {handle}"
@@ -295,13 +305,13 @@ pub(super) fn report(context: &Context<'_>, desk: &Desk, gate: &Gate) -> Result<
             (false, Some(home)) => format!("  flow {handle} asked it, and goes on in {home}"),
             (false, None) => format!("  flow {handle} asked it; see: sayso flow show {handle}"),
         });
-    } else if gate.answer().is_some() && matches!(gate.delivery, Delivery::Pending { .. }) {
+    } else if gate.answer().is_some() && matches!(gate.delivery, DeliveryState::Pending { .. }) {
         out.line(&format!(
             "  {} gets it as soon as it asks",
-            harmless_line(&gate.opened.lineage.asker)
+            sanitize_line(&gate.opened.lineage.asker)
         ));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// The flow that waits for a gate and that no process is running, among the newest.
@@ -316,15 +326,19 @@ fn flow_that_asked(desk: &Desk, gate: &Gate) -> Option<Flow> {
 }
 
 /// Prints the state of an open gate.
-pub(super) fn report_waiting(context: &Context<'_>, gate: &Gate, how: &str) -> Result<Exit> {
+pub(super) fn report_waiting(
+    context: &CliContext<'_>,
+    gate: &Gate,
+    how: &str,
+) -> Result<CommandExit> {
     let out = context.out;
     if out.json {
-        out.json(&wire::Gate::of(gate, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::GateJson::of(gate, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
-    out.line(&format!("{tick} gate {} {how}", out.paint(Look::Name, gate.handle())));
-    Ok(Exit::Ok)
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
+    out.line(&format!("{tick} gate {} {how}", out.paint(OutputStyle::Name, gate.handle())));
+    Ok(CommandExit::Ok)
 }
 
 fn task_went(row: &TaskRow) -> String {
@@ -345,11 +359,11 @@ fn task_went(row: &TaskRow) -> String {
 
 /// Parses a choice as prompts do: names of options, or their numbers.
 pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
-    let sayso_core::Shape::Choice { options, .. } = &gate.card.shape else {
+    let sayso_core::AnswerShape::Choice { options, .. } = &gate.card.shape else {
         return typed.to_vec();
     };
     let named = |word: &String| {
-        typed::pick(options, word).map_or_else(|| word.clone(), |option| option.name.clone())
+        answer_input::pick(options, word).map_or_else(|| word.clone(), |option| option.name.clone())
     };
     typed.iter().map(named).collect()
 }
@@ -357,7 +371,7 @@ pub(crate) fn picks(gate: &Gate, typed: &[String]) -> Vec<String> {
 /// Parses the answer to a choice: options by name or number, several where several may be picked, or a custom answer.
 /// A number that no option has is a mistake, not a custom answer.
 pub(crate) fn picks_or_words(gate: &Gate, typed: &str) -> Result<(Vec<String>, Option<String>)> {
-    let sayso_core::Shape::Choice { options, multi, other } = &gate.card.shape else {
+    let sayso_core::AnswerShape::Choice { options, multi, other } = &gate.card.shape else {
         return Ok((vec![], Some(typed.to_owned())));
     };
     let is_option = |name: &String| options.iter().any(|option| option.name == *name);
@@ -365,7 +379,7 @@ pub(crate) fn picks_or_words(gate: &Gate, typed: &str) -> Result<(Vec<String>, O
     let whole = vec![typed.trim().to_owned()];
     let ways = [whole, words_of(typed, &[',']), words_of(typed, &[',', ' '])];
     let several = if *multi { &ways[..] } else { &ways[..1] };
-    let named = |word: &String| match typed::pick(options, word) {
+    let named = |word: &String| match answer_input::pick(options, word) {
         Some(option) => option.name.clone(),
         None => word.clone(),
     };
@@ -379,7 +393,7 @@ pub(crate) fn picks_or_words(gate: &Gate, typed: &str) -> Result<(Vec<String>, O
     let number = |word: &String| word.parse::<usize>().is_ok();
     let are_names_numbers = options.iter().any(|option| number(&option.name));
     let all = words_of(typed, &[',', ' ']);
-    let is_strange = |word: &&String| typed::pick(options, word).is_none();
+    let is_strange = |word: &&String| answer_input::pick(options, word).is_none();
     let are_numbers = all.iter().all(number) && !are_names_numbers;
     let stranger = all.iter().find(is_strange).filter(|_| are_numbers).cloned();
     if stranger.is_none() && *other {
@@ -403,7 +417,7 @@ pub(super) fn find_gate(desk: &Desk, typed: &str) -> Result<GateId> {
 }
 
 /// Parses kinds: one or several, separated by commas.
-pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
+pub(super) fn kinds(typed: &str) -> Result<Vec<GateKind>> {
     if typed.is_empty() || typed == "all" {
         return Ok(vec![]);
     }
@@ -411,10 +425,10 @@ pub(super) fn kinds(typed: &str) -> Result<Vec<Kind>> {
 }
 
 /// Parses one kind.
-pub(super) fn kind(typed: &str) -> Result<Kind> {
+pub(super) fn kind(typed: &str) -> Result<GateKind> {
     typed
         .parse()
-        .map_err(|e: sayso_core::kind::UnknownKind| Failure::new(Code::BadValue, e.to_string()))
+        .map_err(|e: sayso_core::kind::UnknownGateKind| Failure::new(Code::BadValue, e.to_string()))
 }
 
 /// Parses a priority: `1` or `P1`.
@@ -437,7 +451,7 @@ pub(super) fn gates_of(desk: &Desk, actor: &Actor, task: TaskId) -> Result<Vec<G
 }
 
 /// Prints gates as rows, each with its waiting task.
-pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) -> Result<()> {
+pub(super) fn print_gates(context: &CliContext<'_>, desk: &Desk, gates: &[Gate]) -> Result<()> {
     let ids: BTreeSet<_> = gates.iter().filter_map(|gate| gate.opened.task).collect();
     let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
     for gate in gates {
@@ -449,7 +463,7 @@ pub(super) fn print_gates(context: &Context<'_>, desk: &Desk, gates: &[Gate]) ->
 }
 
 /// Prints cards as rows, each with its waiting task and all who ask it.
-pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -> Result<()> {
+pub(super) fn print_cards(context: &CliContext<'_>, desk: &Desk, cards: &[CardView]) -> Result<()> {
     let ids: BTreeSet<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
     let names = desk.task_names(&ids.into_iter().collect::<Vec<_>>())?;
     for asked in cards {
@@ -463,25 +477,25 @@ pub(super) fn print_cards(context: &Context<'_>, desk: &Desk, cards: &[Asked]) -
 }
 
 /// Prints alerts, each with its hint.
-pub(super) fn print_alerts(context: &Context<'_>, alerts: &[Alert], now: Timestamp) {
+pub(super) fn print_alerts(context: &CliContext<'_>, alerts: &[GateAlert], now: Timestamp) {
     let out = context.out;
     for alert in alerts {
-        let since = when::relative(alert.since, now);
-        let what = format!("! {} ({since})", harmless_line(&alert.what));
-        out.line(&out.paint(Look::Warn, &what));
-        out.line(&out.paint(Look::Faint, &format!("    {}", harmless_line(&alert.hint))));
+        let since = time::relative(alert.since, now);
+        let what = format!("! {} ({since})", sanitize_line(&alert.what));
+        out.line(&out.paint(OutputStyle::Warn, &what));
+        out.line(&out.paint(OutputStyle::Faint, &format!("    {}", sanitize_line(&alert.hint))));
     }
 }
 
 /// Prints a page of tasks; waiting ones with the question they wait for.
 pub(super) fn print_tasks(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     filter: &TaskFilter,
     with_questions: bool,
     empty: &str,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let out = context.out;
     let page = desk.tasks(filter)?;
     let last = page.items.last().map(|row| row.task.handle.clone());
@@ -490,10 +504,10 @@ pub(super) fn print_tasks(
         let mut items = vec![];
         for row in &page.items {
             let gates = open_gates_of(desk, actor, row)?;
-            items.push(wire::Task::of(row, &gates, &when::rfc3339));
+            items.push(wire::TaskJson::of(row, &gates, &time::rfc3339));
         }
-        out.json(&wire::Page { items, next });
-        return Ok(Exit::Ok);
+        out.json(&wire::PageJson { items, next });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark(empty);
@@ -507,9 +521,11 @@ pub(super) fn print_tasks(
         }
     }
     if let Some(next) = next {
-        out.remark(&out.paint(Look::Faint, &format!("there are more; go on with --after {next}")));
+        out.remark(
+            &out.paint(OutputStyle::Faint, &format!("there are more; go on with --after {next}")),
+        );
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 pub(super) fn open_gates_of(desk: &Desk, actor: &Actor, row: &TaskRow) -> Result<Vec<Gate>> {
@@ -522,32 +538,32 @@ pub(super) fn open_gates_of(desk: &Desk, actor: &Actor, row: &TaskRow) -> Result
 
 /// Prints the outcome of a command on a task.
 pub(super) fn report_task(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     id: TaskId,
     what: &str,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let out = context.out;
     let row = desk.task(id)?;
     if out.json {
         // A caller who may change a task may see the gates it waits for; an agent its own questions only.
-        let gates = open_gates_of(desk, &crate::who::actor(desk)?, &row)?;
-        out.json(&wire::Task::of(&row, &gates, &when::rfc3339));
-        return Ok(Exit::Ok);
+        let gates = open_gates_of(desk, &crate::identity::actor(desk)?, &row)?;
+        out.json(&wire::TaskJson::of(&row, &gates, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
-    let handle = out.paint(Look::Name, &row.task.handle);
-    let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+    let handle = out.paint(OutputStyle::Name, &row.task.handle);
+    let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
     out.line(&format!("{tick} {handle} {what}"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Prints an ending for the asker: the answer alone on stdout, the rest on stderr.
 pub(super) fn hand_over(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: &Gate,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let out = context.out;
     let id = gate.opened.id;
     let is_ours = actor.is_asker(&gate.opened.lineage);
@@ -557,23 +573,23 @@ pub(super) fn hand_over(
     let exit = match gate.answer() {
         Some((answer, by)) => {
             match out.json {
-                true => out.json(&wire::Gate::of(gate, &when::rfc3339)),
+                true => out.json(&wire::GateJson::of(gate, &time::rfc3339)),
                 false => out.deliver(&answer.as_text()),
             }
             out.remark(&format!("{} by {}", answer.verdict, by.name));
-            if answer.verdict.is_no() { Exit::Rejected } else { Exit::Ok }
+            if answer.verdict.is_no() { CommandExit::Rejected } else { CommandExit::Ok }
         }
         None => {
             if out.json {
-                out.json(&wire::Gate::of(gate, &when::rfc3339));
+                out.json(&wire::GateJson::of(gate, &time::rfc3339));
             }
             out.remark(&format!("gate {} {}", gate.handle(), card::ending_in_words(gate)));
-            Exit::Unanswered
+            CommandExit::Unanswered
         }
     };
     // Printed before it is acknowledged: a process that dies in between, or fails to print, gets it again.
     if is_ours {
-        out.check_is_heard()?;
+        out.check_delivered()?;
         desk.acknowledge(actor, id)?;
     }
     Ok(exit)
@@ -615,16 +631,16 @@ pub(super) fn candidates(
     let typed = typed.to_string_lossy();
     let globals = crate::cli::Cli::try_parse_from(["sayso"]).ok().map(|cli| cli.globals);
     let Some(globals) = globals else { return vec![] };
-    let out = crate::out::Out::new(&globals);
-    let context = Context { globals, out: &out };
+    let out = crate::output::CliOutput::new(&globals);
+    let context = CliContext { globals, out: &out };
     // An error means no completions; a shell has no place for a message here.
-    let Ok((desk, actor)) = context.sit_down() else { return vec![] };
+    let Ok((desk, actor)) = context.open() else { return vec![] };
     let found = list(&desk, &actor).unwrap_or_default();
     found
         .into_iter()
         .filter(|(handle, _)| handle.starts_with(&*typed))
         .map(|(handle, about)| {
-            CompletionCandidate::new(handle).help(Some(shorten(&harmless_line(&about), 60).into()))
+            CompletionCandidate::new(handle).help(Some(shorten(&sanitize_line(&about), 60).into()))
         })
         .collect()
 }

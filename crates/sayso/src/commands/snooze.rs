@@ -1,10 +1,10 @@
 //! `sayso snooze`: snoozes a gate.
 
-use super::shared::{self, GateUntil};
-use crate::context::Context;
+use super::shared::{self, GateUntilArgs};
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::when;
-use sayso_core::Exit;
+use crate::time;
+use sayso_core::CommandExit;
 
 /// Put a gate off: it leaves the inbox until then, and comes back by itself.
 ///
@@ -15,17 +15,17 @@ use sayso_core::Exit;
   sayso snooze g7k2 2h
   sayso snooze g7k2 tomorrow
   sayso snooze g7k2 now          bring it back")]
-pub(crate) struct Args {
+pub(crate) struct SnoozeArgs {
     #[command(flatten)]
-    gate: GateUntil,
+    gate: GateUntilArgs,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn run(args: SnoozeArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     let (id, until) = args.gate.find(&desk)?;
     let gate = desk.snooze(&actor, id, until)?;
     let outlook = match gate.snoozed_until {
-        Some(until) => format!("comes back {}", when::local(until)),
+        Some(until) => format!("comes back {}", time::local(until)),
         None => "is back".into(),
     };
     shared::report_waiting(context, &gate, &outlook)

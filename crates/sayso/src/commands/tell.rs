@@ -1,16 +1,16 @@
 //! `sayso tell`: sends a message to an agent.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
-use sayso_core::text::harmless_line;
-use sayso_core::{Exit, MessageId};
+use crate::output::OutputStyle;
+use crate::time;
+use sayso_core::text::sanitize_line;
+use sayso_core::{CommandExit, MessageId};
 use sayso_server::wire;
 
 /// Send a text to an agent; it is kept until the agent has read it.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TellArgs {
     /// The name of the agent.
     #[arg(value_name = "AGENT")]
     agent: String,
@@ -22,18 +22,18 @@ pub(crate) struct Args {
     id: Option<MessageId>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: TellArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let id = args.id.unwrap_or_else(|| desk.new_message_id());
     let message = desk.tell(&actor, id, &args.agent, &context.words(&args.text)?)?;
     super::agent::nudge(context, &desk, &actor);
     let out = context.out;
     match out.json {
-        true => out.json(&wire::Message::of(&message, &when::rfc3339)),
+        true => out.json(&wire::MessageJson::of(&message, &time::rfc3339)),
         false => {
-            let handle = out.paint(Look::Name, &message.handle);
-            out.line(&format!("message {handle} waits for {}", harmless_line(&message.to)));
+            let handle = out.paint(OutputStyle::Name, &message.handle);
+            out.line(&format!("message {handle} waits for {}", sanitize_line(&message.to)));
         }
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -2,14 +2,14 @@
 
 use super::shared::{self, ROWS};
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{when, who};
+use crate::output::OutputStyle;
+use crate::{identity, time};
 use clap::Subcommand;
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Actor, Code, Deed, Exit, Role};
-use sayso_engine::{Desk, NewToken, Token, scopes_in_words};
+use sayso_core::{Actor, Code, CommandExit, Permission, Role};
+use sayso_engine::{Desk, NewToken, TokenRow, scopes_in_words};
 use sayso_server::wire;
 use std::fs::File;
 use std::io::Write;
@@ -21,13 +21,13 @@ use std::path::{Path, PathBuf};
 /// A token is shown once; only its hash is kept. Hand it over in a file that only its holder can
 /// read, named by SAYSO_TOKEN_FILE.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TokenArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: TokenCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum TokenCommand {
     /// Make a token. It takes a person at a terminal, or an admin.
     Create {
         /// agent, human, operator, admin, auditor or service.
@@ -45,7 +45,7 @@ enum Verb {
         /// Limit it to this, of what its role may do: answer, ask, track, read, audit, govern, mint or operate;
         /// may be given several times.
         #[arg(long, value_name = "SCOPE", value_parser = scope)]
-        scope: Vec<Deed>,
+        scope: Vec<Permission>,
         /// Write it to this file, readable by its owner alone, instead of printing it.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
@@ -60,9 +60,9 @@ enum Verb {
     },
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: TokenArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::Create { role, name, task, ttl, scope, out } => {
+        TokenCommand::Create { role, name, task, ttl, scope, out } => {
             let scopes = (!scope.is_empty()).then(|| scope.into_iter().collect());
             let new = NewToken {
                 role: role_of(&role)?,
@@ -74,8 +74,8 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             };
             create(context, new, task.as_deref(), ttl.as_deref(), out.as_deref())
         }
-        Verb::List => list(context),
-        Verb::Revoke { id } => revoke(context, &id),
+        TokenCommand::List => list(context),
+        TokenCommand::Revoke { id } => revoke(context, &id),
     }
 }
 
@@ -86,24 +86,24 @@ fn role_of(typed: &str) -> Result<Role> {
     })
 }
 
-fn scope(typed: &str) -> std::result::Result<Deed, String> {
-    let names = || Deed::ALL.map(Deed::as_str).join(", ");
-    let found = Deed::ALL.into_iter().find(|deed| deed.as_str() == typed);
+fn scope(typed: &str) -> std::result::Result<Permission, String> {
+    let names = || Permission::ALL.map(Permission::as_str).join(", ");
+    let found = Permission::ALL.into_iter().find(|deed| deed.as_str() == typed);
     found.ok_or_else(|| format!("take one of {}", names()))
 }
 
 fn create(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     new: NewToken,
     task: Option<&str>,
     ttl: Option<&str>,
     file: Option<&Path>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     let new = NewToken {
         task: task.map(|typed| desk.find_task(typed)).transpose()?,
-        expires_at: ttl.map(|text| when::moment(text, desk.now())).transpose()?,
+        expires_at: ttl.map(|text| time::moment(text, desk.now())).transpose()?,
         ..new
     };
     let (token, shown) = match file {
@@ -115,25 +115,30 @@ fn create(
     };
     let out = context.out;
     if out.json {
-        out.json(&wire::Token::of(&token, shown, &when::rfc3339));
-        return Ok(Exit::Ok);
+        out.json(&wire::TokenJson::of(&token, shown, &time::rfc3339));
+        return Ok(CommandExit::Ok);
     }
     match (shown, file) {
         (Some(secret), _) => out.line(&secret),
         (None, Some(path)) => out.line(&path.display().to_string()),
         (None, None) => {}
     }
-    let handle = out.paint(Look::Name, &token.handle);
+    let handle = out.paint(OutputStyle::Name, &token.handle);
     out.remark(&format!(
         "token {handle} for {} {}; it is shown only once",
         token.role.as_str(),
         token.name
     ));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Creates a token whose secret is in this file alone.
-pub(super) fn mint_into(desk: &Desk, actor: &Actor, new: NewToken, path: &Path) -> Result<Token> {
+pub(super) fn mint_into(
+    desk: &Desk,
+    actor: &Actor,
+    new: NewToken,
+    path: &Path,
+) -> Result<TokenRow> {
     // The file comes first: a token whose secret could not be written would stay valid without a holder.
     let mut kept = new_secret_file(path)?;
     let minted = desk.mint(actor, new).inspect_err(|_| {
@@ -156,40 +161,41 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(Code::Failure, message).hint("name a file that is not there yet")
 }
 
-fn list(context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+fn list(context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let page = desk.tokens(&actor, None, ROWS)?;
     let out = context.out;
     if out.json {
-        let items = page.items.iter().map(|t| wire::Token::of(t, None, &when::rfc3339)).collect();
-        out.json(&wire::Page { items, next: None });
-        return Ok(Exit::Ok);
+        let items =
+            page.items.iter().map(|t| wire::TokenJson::of(t, None, &time::rfc3339)).collect();
+        out.json(&wire::PageJson { items, next: None });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark("there are no tokens");
     }
     for token in &page.items {
         let state = match (token.revoked_at, token.expires_at) {
-            (Some(at), _) => format!("revoked {}", when::relative(at, desk.now())),
-            (None, Some(at)) => format!("ends {}", when::relative(at, desk.now())),
+            (Some(at), _) => format!("revoked {}", time::relative(at, desk.now())),
+            (None, Some(at)) => format!("ends {}", time::relative(at, desk.now())),
             (None, None) => "valid".into(),
         };
-        let handle = out.paint(Look::Name, &card::pad(&token.handle, 7));
+        let handle = out.paint(OutputStyle::Name, &card::pad(&token.handle, 7));
         let role = card::pad(token.role.as_str(), 9);
         let only = scopes_in_words(token.scopes.as_ref());
         let (name, launcher) = (&token.name, &token.launcher);
         out.line(&format!("{handle} {role} {name}  made by {launcher}, {state}{only}"));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn revoke(context: &Context<'_>, id: &str) -> Result<Exit> {
+fn revoke(context: &CliContext<'_>, id: &str) -> Result<CommandExit> {
     let desk = context.desk()?;
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     let token = desk.revoke(&actor, id)?;
     match context.out.json {
-        true => context.out.json(&wire::Token::of(&token, None, &when::rfc3339)),
+        true => context.out.json(&wire::TokenJson::of(&token, None, &time::rfc3339)),
         false => context.out.line(&format!("token {} is revoked", token.handle)),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

@@ -2,13 +2,13 @@
 
 use super::shared;
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
+use crate::output::OutputStyle;
+use crate::time;
 use clap_complete::ArgValueCompleter;
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Exit, TaskId};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{Actor, CommandExit, TaskId};
 use sayso_engine::{Desk, TaskFilter, TaskRow};
 use sayso_server::wire;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 /// Tasks as a tree of epics and their parts, with what each waits for.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct TreeArgs {
     /// Only this task and what is under it.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: Option<String>,
@@ -30,23 +30,24 @@ pub(crate) struct Args {
 
 /// A task and what is under it, for `--json`.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Branch {
+#[schemars(rename = "Branch")]
+pub(crate) struct TaskBranch {
     /// The task itself.
     #[serde(flatten)]
-    task: wire::Task,
+    task: wire::TaskJson,
     /// The tasks under it.
-    children: Vec<Branch>,
+    children: Vec<TaskBranch>,
 }
 
-struct Tree<'a> {
-    context: &'a Context<'a>,
+struct TaskTree<'a> {
+    context: &'a CliContext<'a>,
     desk: Desk,
     actor: Actor,
     children: BTreeMap<Option<TaskId>, Vec<TaskRow>>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: TreeArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let root = args.id.map(|typed| desk.find_task(&typed)).transpose()?;
     let filter =
         TaskFilter { all: args.all, under: root, limit: args.limit, ..TaskFilter::default() };
@@ -62,7 +63,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let parent = row.task.parent.filter(|p| known.contains(p) && Some(row.task.id) != root);
         children.entry(parent).or_default().push(row);
     }
-    let tree = Tree { context, desk, actor, children };
+    let tree = TaskTree { context, desk, actor, children };
     match context.out.json {
         true => context.out.json(&tree.branches(None)?),
         false => tree.print(None, "")?,
@@ -70,16 +71,16 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     if page.more {
         context.out.remark("there are more tasks; show more with --limit");
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-impl Tree<'_> {
-    fn branches(&self, parent: Option<TaskId>) -> Result<Vec<Branch>> {
+impl TaskTree<'_> {
+    fn branches(&self, parent: Option<TaskId>) -> Result<Vec<TaskBranch>> {
         let mut branches = vec![];
         for row in self.children.get(&parent).into_iter().flatten() {
             let gates = shared::open_gates_of(&self.desk, &self.actor, row)?;
-            let task = wire::Task::of(row, &gates, &when::rfc3339);
-            branches.push(Branch { task, children: self.branches(Some(row.task.id))? });
+            let task = wire::TaskJson::of(row, &gates, &time::rfc3339);
+            branches.push(TaskBranch { task, children: self.branches(Some(row.task.id))? });
         }
         Ok(branches)
     }
@@ -97,8 +98,8 @@ impl Tree<'_> {
             out.line(&format!("{margin}{branch}{}", card::task_row(out, row)));
             let deeper = format!("{margin}{below}");
             for gate in shared::open_gates_of(&self.desk, &self.actor, row)? {
-                let question = shorten(&harmless_line(&gate.card.question), 80);
-                let handle = out.paint(Look::Name, gate.handle());
+                let question = shorten(&sanitize_line(&gate.card.question), 80);
+                let handle = out.paint(OutputStyle::Name, gate.handle());
                 let hook = out.icon("└── ", "`-- ");
                 out.line(&format!("{deeper}{hook}Question {handle}: {question}"));
             }

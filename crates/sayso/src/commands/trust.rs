@@ -1,12 +1,12 @@
 //! `sayso trust`: trusts the settings of a project, so that their programs may run.
 
-use crate::config::{self, Runnable};
-use crate::context::Context;
+use crate::config::{self, RunnableSettings};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{trust, who};
-use sayso_core::text::harmless_line;
-use sayso_core::{Code, Exit};
+use crate::output::OutputStyle;
+use crate::{identity, trust};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Code, CommandExit};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ use std::path::PathBuf;
   sayso trust --show     what it would run, and whether it is trusted
   sayso trust            trust it as it is now
   sayso untrust          take it back")]
-pub(crate) struct Args {
+pub(crate) struct TrustArgs {
     /// Only show what it would run, and whether that is trusted.
     #[arg(long)]
     show: bool,
@@ -55,7 +55,7 @@ struct TrustedSetting {
     runs: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: TrustArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let (file, runnable) = settings(context)?;
     if !args.show {
         refuse_agents()?;
@@ -78,23 +78,23 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         };
         let settings = runnable.settings.iter().map(setting).collect();
         context.out.json(&TrustReport { file: file.display().to_string(), trusted, settings });
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     for (name, runs) in &runnable.settings {
-        let name = context.out.paint(Look::Name, &harmless_line(name));
-        context.out.line(&format!("{name}  {}", harmless_line(runs)));
+        let name = context.out.paint(OutputStyle::Name, &sanitize_line(name));
+        context.out.line(&format!("{name}  {}", sanitize_line(runs)));
     }
-    let file = harmless_line(&file.display().to_string());
+    let file = sanitize_line(&file.display().to_string());
     let said = match (runnable.settings.is_empty(), trusted) {
         (true, _) => format!("{file} runs nothing, and needs no trust"),
         (false, true) => format!("{file} is trusted as it is now"),
         (false, false) => format!("{file} is not trusted; nothing of this is run"),
     };
     context.out.remark(&said);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-pub(crate) fn untrust(_: UntrustArgs, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn untrust(_: UntrustArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let (file, runnable) = settings(context)?;
     refuse_agents()?;
     let was_kept = match &runnable.store {
@@ -106,11 +106,11 @@ pub(crate) fn untrust(_: UntrustArgs, context: &Context<'_>) -> Result<Exit> {
     } else {
         "was not trusted"
     };
-    context.out.remark(&format!("{} {said}", harmless_line(&file.display().to_string())));
-    Ok(Exit::Ok)
+    context.out.remark(&format!("{} {said}", sanitize_line(&file.display().to_string())));
+    Ok(CommandExit::Ok)
 }
 
-fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
+fn settings(context: &CliContext<'_>) -> Result<(PathBuf, RunnableSettings)> {
     let start = config::start(&context.globals)?;
     let folder = config::folder_above(&start).ok_or_else(|| {
         let message = format!("there is no space in {} or above it", start.display());
@@ -126,7 +126,7 @@ fn settings(context: &Context<'_>) -> Result<(PathBuf, Runnable)> {
 
 /// An agent must not have programs that it wrote run for it, outside of its limits.
 fn refuse_agents() -> Result<()> {
-    let sign = match who::sign_here() {
+    let sign = match identity::agent_evidence() {
         Ok(None) => return Ok(()),
         Ok(Some(sign)) => sign,
         Err(doubt) => {

@@ -1,12 +1,12 @@
 //! `sayso update`: changes a task.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::who;
+use crate::identity;
 use clap_complete::ArgValueCompleter;
-use sayso_core::task::{Edit, Status};
-use sayso_core::{Actor, Answer, Code, Exit, Kind, TaskId};
+use sayso_core::task::{TaskEdit, TaskStatus};
+use sayso_core::{Actor, Answer, Code, CommandExit, GateKind, TaskId};
 use sayso_engine::Desk;
 
 /// Change a task.
@@ -18,7 +18,7 @@ use sayso_engine::Desk;
   sayso update t7k2 --awaiting approval     hand it to a person
   sayso update t7k2 --awaiting=null         take it back from them
   sayso update t7k2 --verdict approved      the same as: sayso approve t7k2")]
-pub(crate) struct Args {
+pub(crate) struct UpdateArgs {
     /// The ID of the task.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     id: String,
@@ -69,12 +69,12 @@ pub(crate) struct Args {
     verdict: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: UpdateArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let id = desk.find_task(&args.id)?;
     let edit = edit(&args, context, &desk)?;
     let says_nothing = args.verdict.is_none() && args.awaiting.is_none() && args.status.is_none();
-    if says_nothing && !args.manual && edit == Edit::default() {
+    if says_nothing && !args.manual && edit == TaskEdit::default() {
         return Err(Failure::new(Code::BadValue, "nothing is to be changed")
             .hint("say what, as in: sayso update ID --priority 1; see sayso update --help"));
     }
@@ -83,11 +83,11 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
     if args.manual {
         context.out.remark("note: --manual is now --awaiting work");
-        desk.hand_over(&actor, id, Kind::Work, None)?;
+        desk.hand_over(&actor, id, GateKind::Work, None)?;
     }
     match args.awaiting.as_deref() {
         Some("null" | "none" | "") => {
-            let person = who::person(context, &desk)?;
+            let person = identity::person(context, &desk)?;
             desk.clear_awaiting(&person, id, "taken back")?;
         }
         Some(kind) => {
@@ -95,18 +95,18 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
         None => {}
     }
-    if edit != Edit::default() {
+    if edit != TaskEdit::default() {
         let loosens = edit.requires.is_some() && desk.task(id)?.task.requires.is_some();
-        let actor = who::person_if(loosens, context, &desk, &actor)?;
+        let actor = identity::person_if(loosens, context, &desk, &actor)?;
         desk.edit_task(&actor, id, edit)?;
     }
     let reason = args.reason.as_deref().unwrap_or("");
     match args.status.as_deref().map(status).transpose()? {
-        Some(Status::Closed) => {
+        Some(TaskStatus::Closed) => {
             let completed = super::close::close(context, &desk, &actor, id, reason, false)?;
             super::close::report(context, &desk, &completed, "updated")
         }
-        Some(Status::Open) => {
+        Some(TaskStatus::Open) => {
             super::reopen::reopen(context, &desk, &actor, id, reason)?;
             super::reopen::report(context, &desk, id, "updated")
         }
@@ -118,11 +118,11 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     }
 }
 
-fn status(typed: &str) -> Result<Status> {
+fn status(typed: &str) -> Result<TaskStatus> {
     typed.parse().map_err(|e: String| Failure::new(Code::BadValue, e))
 }
 
-fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
+fn edit(args: &UpdateArgs, context: &CliContext<'_>, desk: &Desk) -> Result<TaskEdit> {
     let or_none = |typed: &String| Some(typed.clone()).filter(|t| t != "null");
     let parent = match args.parent.as_deref() {
         None => None,
@@ -134,7 +134,7 @@ fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
         Some("null") => Some(None),
         Some(typed) => Some(Some(shared::kind(typed)?)),
     };
-    Ok(Edit {
+    Ok(TaskEdit {
         title: args.title.clone(),
         body: args.description.as_deref().map(|text| context.text(text)).transpose()?,
         sort: args.sort.clone(),
@@ -147,7 +147,7 @@ fn edit(args: &Args, context: &Context<'_>, desk: &Desk) -> Result<Edit> {
     })
 }
 
-fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> Result<()> {
+fn give_verdict(context: &CliContext<'_>, desk: &Desk, id: TaskId, typed: &str) -> Result<()> {
     let answer = match typed {
         "approved" => Answer::approved(),
         "rejected" => Answer::rejected(None),
@@ -156,31 +156,31 @@ fn give_verdict(context: &Context<'_>, desk: &Desk, id: TaskId, typed: &str) -> 
                 .hint("take approved or rejected"));
         }
     };
-    let person = who::person(context, desk)?;
+    let person = identity::person(context, desk)?;
     let gate = desk.gate(desk.find_gate(&id.to_string())?)?;
     let digest = shared::shown_digest(&gate, &person, None);
     let answered = desk.answer(&person, gate.opened.id, answer, &digest);
-    answered.map(drop).map_err(|error| shared::naming(&gate, error))
+    answered.map(drop).map_err(|error| shared::with_command_hint(&gate, error))
 }
 
 /// Sets a status that has no further effects. Opening and closing have commands of their own.
 fn set_status(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     id: TaskId,
-    status: Status,
+    status: TaskStatus,
     reason: &str,
 ) -> Result<()> {
     let waits = desk.task(id)?.task.is_waiting();
-    let actor = &who::person_if(waits, context, desk, actor)?;
+    let actor = &identity::person_if(waits, context, desk, actor)?;
     match status {
-        Status::Open | Status::Closed => {}
-        Status::InProgress => drop(desk.start_task(actor, id, None)?),
-        Status::Deferred => drop(desk.defer_task(actor, id, None)?),
-        Status::Failed => drop(desk.fail_task(actor, id, reason)?),
-        Status::Blocked => drop(desk.block_task(actor, id, reason)?),
-        Status::Deleted => {
+        TaskStatus::Open | TaskStatus::Closed => {}
+        TaskStatus::InProgress => drop(desk.start_task(actor, id, None)?),
+        TaskStatus::Deferred => drop(desk.defer_task(actor, id, None)?),
+        TaskStatus::Failed => drop(desk.fail_task(actor, id, reason)?),
+        TaskStatus::Blocked => drop(desk.block_task(actor, id, reason)?),
+        TaskStatus::Deleted => {
             return Err(Failure::new(Code::BadValue, "a task is deleted with: sayso delete ID"));
         }
     }

@@ -1,15 +1,17 @@
 //! `sayso validate`: checks settings, task files, roles, policies and workflows.
 
-use super::mistakes::Report;
+use super::diagnostics::DiagnosticReport;
 use super::policy::files::{self, read_text};
 use crate::config::{self, check};
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use crate::fleet;
 use crate::work::{ROLE_BYTES_MAX, roles, task_file};
-use sayso_core::{Code, Exit};
-use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake, Policies};
-use sayso_workflow::file::{self as workflow, Definition, Phase, To, Unread};
+use sayso_core::{Code, CommandExit};
+use sayso_policy::{FILE_BYTES_MAX, FileDiagnostic, KnownNames, PolicyLayer, PolicySet};
+use sayso_workflow::file::{
+    self as workflow, LoadError, PhaseDefinition, QuestionRecipient, WorkflowDefinition,
+};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,7 +36,7 @@ const WORKFLOW_PLACES: [&str; 3] = ["", "flows", "workflows"];
   sayso validate
   sayso validate tasks/*.md policy.yaml
   sayso validate release.yaml")]
-pub(crate) struct Args {
+pub(crate) struct ValidateArgs {
     /// The files to look at.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -42,7 +44,7 @@ pub(crate) struct Args {
 
 /// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum FileKind {
     Settings,
     Role,
     Task,
@@ -51,7 +53,7 @@ enum Sort {
     Workflow,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ValidateArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let start = config::start(&context.globals)?;
     let folder = config::folder_above(&start);
     let files = match args.files.is_empty() {
@@ -62,12 +64,12 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Err(Failure::new(Code::NotFound, "there is nothing here to look at")
             .hint("name files, as in: sayso validate tasks/*.md, or make a space: sayso init"));
     }
-    let world = World::of(context, folder.as_deref());
+    let world = ValidationNames::of(context, folder.as_deref());
     let mut mistakes = vec![];
     for (sort, path) in &files {
         mistakes.extend(world.mistakes(*sort, path, &shown(path, &start)));
     }
-    Report::new(files.len(), mistakes).show(context, Code::Invalid)
+    DiagnosticReport::new(files.len(), mistakes).show(context, Code::Invalid)
 }
 
 /// A path relative to the start folder, if it is below it.
@@ -76,16 +78,16 @@ fn shown(path: &Path, start: &Path) -> String {
 }
 
 /// The kind of a given file: by its name, and of a workflow by its content.
-fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
+fn sorted(path: PathBuf) -> Result<(FileKind, PathBuf)> {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let sort = match (folder, name.rsplit_once('.').map(|(_, ending)| ending)) {
-        (Some(config::FOLDER), _) if name == "config.yaml" => Sort::Settings,
-        (Some("roles"), Some("md")) => Sort::Role,
-        (_, Some("md")) => Sort::Task,
-        (_, Some("yaml" | "yml")) if is_workflow(&path) => Sort::Workflow,
-        (_, Some("yaml" | "yml")) if name.starts_with("fleet") => Sort::Fleet,
-        (_, Some("yaml" | "yml")) => Sort::Policy,
+        (Some(config::FOLDER), _) if name == "config.yaml" => FileKind::Settings,
+        (Some("roles"), Some("md")) => FileKind::Role,
+        (_, Some("md")) => FileKind::Task,
+        (_, Some("yaml" | "yml")) if is_workflow(&path) => FileKind::Workflow,
+        (_, Some("yaml" | "yml")) if name.starts_with("fleet") => FileKind::Fleet,
+        (_, Some("yaml" | "yml")) => FileKind::Policy,
         _ => {
             let what = format!("it cannot be told what {} is", path.display());
             return Err(Failure::new(Code::BadValue, what)
@@ -96,33 +98,33 @@ fn sorted(path: PathBuf) -> Result<(Sort, PathBuf)> {
 }
 
 /// The files found in the project.
-fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(Sort, PathBuf)>> {
+fn found(folder: Option<&Path>, start: &Path) -> Result<Vec<(FileKind, PathBuf)>> {
     let project = folder.and_then(Path::parent).unwrap_or(start);
     let mut files = vec![];
-    let mut add = |sort: Sort, path: PathBuf| {
+    let mut add = |sort: FileKind, path: PathBuf| {
         if path.is_file() {
             files.push((sort, path));
         }
     };
     if let Some(folder) = folder {
-        add(Sort::Settings, folder.join("config.yaml"));
-        add(Sort::Policy, folder.join("policy.yaml"));
-        texts_in(&folder.join("roles"))?.into_iter().for_each(|path| add(Sort::Role, path));
+        add(FileKind::Settings, folder.join("config.yaml"));
+        add(FileKind::Policy, folder.join("policy.yaml"));
+        texts_in(&folder.join("roles"))?.into_iter().for_each(|path| add(FileKind::Role, path));
     }
-    for (sort, name) in [(Sort::Policy, "policy.yaml"), (Sort::Fleet, "fleet.yaml")] {
+    for (sort, name) in [(FileKind::Policy, "policy.yaml"), (FileKind::Fleet, "fleet.yaml")] {
         let path = project.join(name);
         // A workflow is found by its own search below.
         if !is_workflow(&path) {
             add(sort, path);
         }
     }
-    texts_in(&project.join("tasks"))?.into_iter().for_each(|path| add(Sort::Task, path));
+    texts_in(&project.join("tasks"))?.into_iter().for_each(|path| add(FileKind::Task, path));
     for place in WORKFLOW_PLACES {
         let found = files_in(&project.join(place), &["yaml", "yml"])?;
         found
             .into_iter()
             .filter(|path| is_workflow(path))
-            .for_each(|path| add(Sort::Workflow, path));
+            .for_each(|path| add(FileKind::Workflow, path));
     }
     Ok(files)
 }
@@ -159,27 +161,27 @@ fn files_in(folder: &Path, endings: &[&str]) -> Result<Vec<PathBuf>> {
 }
 
 /// The names that files may use, as far as they are known here.
-struct World {
+struct ValidationNames {
     roles: Option<BTreeSet<String>>,
     agents: Option<BTreeSet<String>>,
     /// The names that policies may use.
-    known: Known,
+    known: KnownNames,
     /// The active policies of the space, and with them its groups.
-    policies: Option<Arc<Policies>>,
+    policies: Option<Arc<PolicySet>>,
 }
 
-impl World {
-    fn of(context: &Context<'_>, folder: Option<&Path>) -> Self {
+impl ValidationNames {
+    fn of(context: &CliContext<'_>, folder: Option<&Path>) -> Self {
         let roles = folder.and_then(|folder| roles(folder).ok());
         let agents = folder.and_then(|folder| config::agents_of(folder).ok());
         let roles: Option<BTreeSet<_>> = roles.map(|roles| roles.into_keys().collect());
-        let known = Known { roles: roles.clone(), ..files::known(context) };
+        let known = KnownNames { roles: roles.clone(), ..files::known(context) };
         let agents = agents.map(|agents| agents.into_keys().collect());
-        let policies = context.kept_desk().ok().and_then(|desk| desk.policies().ok());
+        let policies = context.desk_read_only().ok().and_then(|desk| desk.policies().ok());
         Self { roles, agents, known, policies }
     }
 
-    fn mistakes(&self, sort: Sort, path: &Path, file: &str) -> Vec<Mistake> {
+    fn mistakes(&self, sort: FileKind, path: &Path, file: &str) -> Vec<FileDiagnostic> {
         let text = match read_text(path, READ_BYTES_MAX) {
             Ok(text) => text,
             Err(Failure { message, hint, .. }) => {
@@ -188,49 +190,49 @@ impl World {
             }
         };
         let bytes_max = match sort {
-            Sort::Settings => config::CONFIG_BYTES_MAX,
-            Sort::Role => ROLE_BYTES_MAX,
-            Sort::Task => task_file::FILE_BYTES_MAX,
-            Sort::Fleet => fleet::FILE_BYTES_MAX,
-            Sort::Workflow => workflow::FILE_BYTES_MAX as u64,
+            FileKind::Settings => config::CONFIG_BYTES_MAX,
+            FileKind::Role => ROLE_BYTES_MAX,
+            FileKind::Task => task_file::FILE_BYTES_MAX,
+            FileKind::Fleet => fleet::FILE_BYTES_MAX,
+            FileKind::Workflow => workflow::FILE_BYTES_MAX as u64,
             // The policy check reports its own limit.
-            Sort::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
+            FileKind::Policy => FILE_BYTES_MAX as u64 + text.len() as u64,
         };
         if text.len() as u64 > bytes_max {
             let what = format!("it is longer than the {bytes_max} bytes that are read");
             return vec![mistake(file, what, "shorten it".into())];
         }
         match sort {
-            Sort::Settings => check::mistakes(file, &text),
-            Sort::Role if text.trim().is_empty() => {
+            FileKind::Settings => check::mistakes(file, &text),
+            FileKind::Role if text.trim().is_empty() => {
                 let fix = "write what an agent in this role is to do, or drop the file";
                 vec![mistake(file, "nothing is in it".into(), fix.into())]
             }
-            Sort::Role => vec![],
-            Sort::Task => {
+            FileKind::Role => vec![],
+            FileKind::Task => {
                 task_file::mistakes(file, &text, self.roles.as_ref(), self.agents.as_ref())
             }
-            Sort::Fleet => fleet::mistakes(path, file, &text),
-            Sort::Workflow => self.in_workflow(path, file),
-            Sort::Policy => {
-                sayso_policy::mistakes([(Layer::Space, file, text.as_str())], &self.known)
+            FileKind::Fleet => fleet::mistakes(path, file, &text),
+            FileKind::Workflow => self.in_workflow(path, file),
+            FileKind::Policy => {
+                sayso_policy::mistakes([(PolicyLayer::Space, file, text.as_str())], &self.known)
             }
         }
     }
 }
 
-impl World {
+impl ValidationNames {
     /// Finds the mistakes in a workflow: as it is loaded for a flow, and in its names of roles and agents.
-    fn in_workflow(&self, path: &Path, file: &str) -> Vec<Mistake> {
-        let definition = match Definition::load(path) {
+    fn in_workflow(&self, path: &Path, file: &str) -> Vec<FileDiagnostic> {
+        let definition = match WorkflowDefinition::load(path) {
             Ok(definition) => definition,
-            Err(Unread::File { why, .. }) => {
+            Err(LoadError::File { why, .. }) => {
                 return vec![mistake(file, why, "see that it is there and can be read".into())];
             }
-            Err(Unread::Mistakes(mistakes)) => {
+            Err(LoadError::Mistakes(mistakes)) => {
                 return mistakes
                     .into_iter()
-                    .map(|one| Mistake { file: file.into(), ..one })
+                    .map(|one| FileDiagnostic { file: file.into(), ..one })
                     .collect();
             }
         };
@@ -248,7 +250,7 @@ impl World {
                     format!("take one of {}", all.join(", ")),
                 );
                 let line = Some(phase.line);
-                mistakes.push(Mistake { file: file.into(), line, what, fix });
+                mistakes.push(FileDiagnostic { file: file.into(), line, what, fix });
             }
             mistakes.extend(self.empty_groups(phase, file));
         }
@@ -256,13 +258,12 @@ impl World {
     }
 
     /// Finds groups without people that a phase asks.
-    fn empty_groups(&self, phase: &Phase, file: &str) -> Vec<Mistake> {
+    fn empty_groups(&self, phase: &PhaseDefinition, file: &str) -> Vec<FileDiagnostic> {
         let (Some(policies), Some(ask)) = (&self.policies, &phase.ask) else { return vec![] };
-        let is_empty =
-            |to: &&To| matches!(to, To::Group(name) if policies.people_in(name).is_empty());
-        let mistake = |to: &To| {
+        let is_empty = |to: &&QuestionRecipient| matches!(to, QuestionRecipient::Group(name) if policies.people_in(name).is_empty());
+        let mistake = |to: &QuestionRecipient| {
             let name = to.name();
-            Mistake {
+            FileDiagnostic {
                 file: file.into(),
                 line: Some(ask.line),
                 what: format!("nobody is in the group {name:?} that is asked"),
@@ -276,6 +277,6 @@ impl World {
     }
 }
 
-fn mistake(file: &str, what: String, fix: String) -> Mistake {
-    Mistake { file: file.into(), line: None, what, fix }
+fn mistake(file: &str, what: String, fix: String) -> FileDiagnostic {
+    FileDiagnostic { file: file.into(), line: None, what, fix }
 }

@@ -2,13 +2,13 @@
 
 use super::shared;
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::{Look, Out};
-use crate::when;
-use sayso_core::gate::Whose;
-use sayso_core::{Actor, Code, Deed, Exit};
-use sayso_engine::{Asked, Desk, InboxFilter, Page};
+use crate::output::{CliOutput, OutputStyle};
+use crate::time;
+use sayso_core::gate::GateAudience;
+use sayso_core::{Actor, Code, CommandExit, Permission};
+use sayso_engine::{CardView, Desk, InboxFilter, ListPage};
 use sayso_server::wire;
 
 /// The number of gates shown; more are in `inbox`.
@@ -20,44 +20,46 @@ const ALERTS_MAX: usize = 20;
 /// The maximum number of cards counted.
 const COUNTED_MAX: usize = 200;
 
-pub(super) fn run(context: &Context<'_>) -> Result<Exit> {
+pub(super) fn run(context: &CliContext<'_>) -> Result<CommandExit> {
     let out = context.out;
-    let (desk, actor) = match context.sit_down() {
+    let (desk, actor) = match context.open() {
         Err(failure) if failure.code == Code::NoSpace && !out.json => {
             out.line("There is no space here yet.");
             out.line("");
             out.line("  sayso init      make one in this folder");
             out.line("  sayso --help    everything else");
-            return Ok(Exit::Ok);
+            return Ok(CommandExit::Ok);
         }
         outcome => outcome?,
     };
     if out.json {
         let filter = InboxFilter { limit: SHOWN, ..InboxFilter::default() };
         let page = desk.inbox(&actor, &filter)?;
-        let items = page.items.iter().map(|card| wire::Card::of(card, &when::rfc3339)).collect();
+        let items =
+            page.items.iter().map(|card| wire::CardJson::of(card, &time::rfc3339)).collect();
         let next = page.items.last().filter(|_| page.more).map(|c| c.gate.handle().to_owned());
         let alerts = desk.alerts(&actor, ALERTS_MAX)?;
-        let alerts = alerts.iter().map(|alert| wire::Alert::of(alert, &when::rfc3339)).collect();
-        out.json(&wire::Inbox { items, next, alerts });
-        return Ok(Exit::Ok);
+        let alerts =
+            alerts.iter().map(|alert| wire::AlertJson::of(alert, &time::rfc3339)).collect();
+        out.json(&wire::InboxJson { items, next, alerts });
+        return Ok(CommandExit::Ok);
     }
-    match actor.may(Deed::Answer) {
+    match actor.may(Permission::Answer) {
         true => to_person(context, &desk, &actor)?,
         false => to_others(context, &desk, &actor)?,
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Prints the gates this person may answer, the commands for that, and the number of gates of others.
-fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
+fn to_person(context: &CliContext<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     let out = context.out;
-    let mut yours = cards(desk, actor, Some(Whose::Yours))?;
-    let groups = cards(desk, actor, Some(Whose::Groups))?;
-    let others = cards(desk, actor, Some(Whose::Others))?;
+    let mut yours = cards(desk, actor, Some(GateAudience::Yours))?;
+    let groups = cards(desk, actor, Some(GateAudience::Groups))?;
+    let others = cards(desk, actor, Some(GateAudience::Others))?;
     yours.more |= groups.more;
     yours.items.extend(groups.items);
-    let space = out.paint(Look::Name, desk.space_name());
+    let space = out.paint(OutputStyle::Name, desk.space_name());
     match (yours.items.len(), yours.more) {
         (0, _) => out.line(&format!("Nothing waits for you in {space}.")),
         (1, false) => out.line(&format!("One thing waits for you in {space}:")),
@@ -75,7 +77,7 @@ fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     }
     out.line("");
     match yours.items.first() {
-        Some(Asked { gate, .. }) => {
+        Some(CardView { gate, .. }) => {
             out.line(&format!("  sayso show {}    look at it first", gate.handle()));
             card::how_to_answer(gate).iter().for_each(|how| out.line(&format!("  {how}")));
         }
@@ -86,10 +88,10 @@ fn to_person(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
 
 /// Prints the open gates for a caller who may not answer, without commands that would be refused. An agent is shown
 /// its own.
-fn to_others(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
+fn to_others(context: &CliContext<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     let out = context.out;
     let all = cards(desk, actor, None)?;
-    let space = out.paint(Look::Name, desk.space_name());
+    let space = out.paint(OutputStyle::Name, desk.space_name());
     match (all.items.len(), all.more) {
         (0, _) => out.line(&format!("Nothing waits for a person in {space}.")),
         (1, false) => out.line(&format!("One thing waits for a person in {space}:")),
@@ -102,12 +104,12 @@ fn to_others(context: &Context<'_>, desk: &Desk, actor: &Actor) -> Result<()> {
     Ok(())
 }
 
-fn cards(desk: &Desk, actor: &Actor, whose: Option<Whose>) -> Result<Page<Asked>> {
+fn cards(desk: &Desk, actor: &Actor, whose: Option<GateAudience>) -> Result<ListPage<CardView>> {
     let filter = InboxFilter { whose, limit: COUNTED_MAX, ..InboxFilter::default() };
     Ok(desk.inbox(actor, &filter)?)
 }
 
-fn print(context: &Context<'_>, desk: &Desk, page: &Page<Asked>) -> Result<()> {
+fn print(context: &CliContext<'_>, desk: &Desk, page: &ListPage<CardView>) -> Result<()> {
     let shown = page.items.get(..SHOWN).unwrap_or(&page.items);
     if shown.is_empty() {
         return Ok(());
@@ -115,12 +117,12 @@ fn print(context: &Context<'_>, desk: &Desk, page: &Page<Asked>) -> Result<()> {
     context.out.line("");
     shared::print_cards(context, desk, shown)?;
     if page.items.len() > shown.len() {
-        context.out.line(&context.out.paint(Look::Faint, "   … and more: sayso inbox"));
+        context.out.line(&context.out.paint(OutputStyle::Faint, "   … and more: sayso inbox"));
     }
     Ok(())
 }
 
-fn what_else(out: &Out) {
+fn what_else(out: &CliOutput) {
     out.line("  sayso ask \"…\"   ask something");
     out.line("  sayso ready     what can be worked on");
     out.line("  sayso --help    everything else");

@@ -1,14 +1,14 @@
 //! `sayso work`: runs agents on ready tasks.
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::when;
-use crate::work::{self, View, Wanted};
+use crate::output::OutputStyle;
+use crate::time;
+use crate::work::{self, ProgressView, WorkOptions};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit, Threshold};
-use sayso_engine::worker::{Budget, Scope, Tally};
+use sayso_core::{AskThreshold, Code, CommandExit};
+use sayso_engine::worker::{WorkBudget, WorkScope, WorkTotals};
 use sayso_server::wire;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use std::time::Duration;
   sayso work t7k2 t9m1                only these tasks
   sayso work --once --agent codex     one turn, with this agent
   sayso work --max-cost 5 --max-time 2h")]
-pub(crate) struct Args {
+pub(crate) struct WorkArgs {
     /// Work on only these tasks.
     #[arg(value_name = "ID", add = ArgValueCompleter::new(shared::live_tasks))]
     tasks: Vec<String>,
@@ -48,12 +48,12 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     #[command(flatten)]
-    agent: AgentArgs,
+    agent: AgentChoiceArgs,
     /// Stop after so many turns.
     #[arg(long, value_name = "N")]
     max_turns: Option<u64>,
     /// Stop when agents have worked for so long; the time people think is not counted.
-    #[arg(long, value_name = "TIME", value_parser = when::duration)]
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
     max_time: Option<Duration>,
     /// Stop after so many tokens.
     #[arg(long, value_name = "N")]
@@ -65,26 +65,26 @@ pub(crate) struct Args {
 
 /// The choice of agent, and the amount it is to ask.
 #[derive(clap::Args)]
-pub(crate) struct AgentArgs {
+pub(crate) struct AgentChoiceArgs {
     /// The agent: claude-code, codex, gemini, opencode, or one of the settings.
     #[arg(short, long, value_name = "NAME")]
     pub(super) agent: Option<String>,
     /// The amount it is to ask: 0 never, 1 rarely, 2 sparingly, 3 balanced, 4 often, 5 always. It can be raised above
     /// what the settings say, not lowered.
     #[arg(long, value_name = "LEVEL")]
-    pub(super) threshold: Option<Threshold>,
+    pub(super) threshold: Option<AskThreshold>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: WorkArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let out = context.out;
-    let (desk, actor, location) = work::sit_down_to_work(context)?;
-    let budget = Budget {
+    let (desk, actor, location) = work::open_for_work(context)?;
+    let budget = WorkBudget {
         turns: args.max_turns,
         time: args.max_time,
         tokens: args.max_tokens,
         cost_micros: args.max_cost,
     };
-    let scope = Scope {
+    let scope = WorkScope {
         tasks: shared::tasks(&desk, &args.tasks)?.into_iter().collect(),
         epic: args.epic.map(|typed| desk.find_task(&typed)).transpose()?,
         once: args.once,
@@ -99,15 +99,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         }
     }
     let (jobs, stays) = (args.jobs.map(usize::from), args.watch);
-    let AgentArgs { agent, threshold } = args.agent;
-    let wanted = Wanted { agent, jobs, threshold, budget, scope };
+    let AgentChoiceArgs { agent, threshold } = args.agent;
+    let wanted = WorkOptions { agent, jobs, threshold, budget, scope };
     let setup = work::setup(context, &location, (&desk, &actor), wanted)?;
     warn_of_changes(context, &setup);
     let stop = work::stop_flag()?;
-    let view = View::new(out);
-    let tally = work::work_and_tell(context, &desk, setup, &view, &stop)?;
+    let view = ProgressView::new(out);
+    let tally = work::work_and_notify(context, &desk, setup, &view, &stop)?;
     if out.json {
-        out.json(&wire::Tally::of(&tally));
+        out.json(&wire::WorkerTotalsJson::of(&tally));
         return Ok(exit(&tally, stays));
     }
     let waiting = desk.count_open_gates(1_000)?;
@@ -123,7 +123,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         let things = if waiting == 1 { "thing waits" } else { "things wait" };
         out.line(&format!(
             "{waiting} {things} for you: {}",
-            out.paint(Look::Strong, "sayso inbox")
+            out.paint(OutputStyle::Strong, "sayso inbox")
         ));
     }
     Ok(exit(&tally, stays))
@@ -131,27 +131,30 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
 
 /// The exit code of a worker. One with `--watch` is normally ended by a signal: only runs that were under way count
 /// as unfinished then.
-fn exit(tally: &Tally, stays: bool) -> Exit {
+fn exit(tally: &WorkTotals, stays: bool) -> CommandExit {
     let is_cut_short = tally.interrupted > 0 || !stays;
     match work::ended_by_signal().filter(|_| is_cut_short) {
         Some(exit) => exit,
-        None if tally.is_spent || (!stays && is_left(tally)) => Exit::Unfinished,
-        None => Exit::Ok,
+        None if tally.is_spent || (!stays && is_left(tally)) => CommandExit::Unfinished,
+        None => CommandExit::Ok,
     }
 }
 
 /// Whether tasks failed, got stuck or were left to another machine.
-const fn is_left(tally: &Tally) -> bool {
+const fn is_left(tally: &WorkTotals) -> bool {
     tally.failed > 0 || tally.elsewhere > 0
 }
 
 /// Warns about uncommitted changes: agents start from the last commit, and do not see them.
-pub(super) fn warn_of_changes(context: &Context<'_>, setup: &sayso_engine::worker::Setup) {
+pub(super) fn warn_of_changes(
+    context: &CliContext<'_>,
+    setup: &sayso_engine::worker::WorkerConfig,
+) {
     let changed = setup.repository.uncommitted().unwrap_or(0);
     if changed > 0 {
         let files = if changed == 1 { "file has" } else { "files have" };
         context.out.remark(&context.out.paint(
-            Look::Warn,
+            OutputStyle::Warn,
             &format!("{changed} {files} changes that are not committed; agents do not see them"),
         ));
     }

@@ -1,23 +1,23 @@
 //! Reports all mistakes in a settings file at once, each with its line and a fix. For `sayso validate`; a command
 //! that needs the settings stops at the first.
 
-use super::{AgentFile, File, agents, settings_in_words};
+use super::{AgentSettings, ConfigFile, agents, settings_in_words};
 use crate::exit::Failure;
-use sayso_policy::Mistake;
+use sayso_policy::FileDiagnostic;
 use serde::de::DeserializeOwned;
 
 /// The maximum number of mistakes reported for one file.
 const MISTAKES_MAX: usize = 100;
 
 /// Finds the mistakes in the settings of a space.
-pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
-    let (settings, mut found) = read::<File>(file, text, settings_in_words());
-    let Some(File { work, agents: own, notify, .. }) = settings else { return found };
+pub(crate) fn mistakes(file: &str, text: &str) -> Vec<FileDiagnostic> {
+    let (settings, mut found) = read::<ConfigFile>(file, text, settings_in_words());
+    let Some(ConfigFile { work, agents: own, notify, .. }) = settings else { return found };
     let mut note = |section: &str, key: &str, failure: Option<Failure>| {
         let Some(Failure { message, hint, .. }) = failure else { return };
         let (what, fix) = parted(&message, hint.as_deref().unwrap_or(settings_in_words()));
         let line = line_of(text, section, key);
-        found.push(Mistake { file: file.into(), line, what, fix });
+        found.push(FileDiagnostic { file: file.into(), line, what, fix });
     };
     note("work", "turn", work.turn().err());
     note("work", "lease", work.lease().err());
@@ -37,13 +37,13 @@ pub(crate) fn mistakes(file: &str, text: &str) -> Vec<Mistake> {
         let what = format!("there is no agent {:?}", work.agent);
         let fix = format!("take one of {}, or add it to `agents`", known.join(", "));
         let line = line_of(text, "work", "agent");
-        found.push(Mistake { file: file.into(), line, what, fix });
+        found.push(FileDiagnostic { file: file.into(), line, what, fix });
     }
     found.sort_by_key(|mistake| mistake.line);
     found
 }
 
-fn is_agent(own: &std::collections::BTreeMap<String, AgentFile>, name: &str) -> bool {
+fn is_agent(own: &std::collections::BTreeMap<String, AgentSettings>, name: &str) -> bool {
     let known = agents(&Default::default()).unwrap_or_default();
     own.contains_key(name) || known.contains_key(name)
 }
@@ -54,9 +54,9 @@ pub(crate) fn read<T: DeserializeOwned>(
     file: &str,
     text: &str,
     settings: &str,
-) -> (Option<T>, Vec<Mistake>) {
+) -> (Option<T>, Vec<FileDiagnostic>) {
     let mut lines: Vec<&str> = text.lines().collect();
-    let mut found: Vec<Mistake> = vec![];
+    let mut found: Vec<FileDiagnostic> = vec![];
     while found.len() < MISTAKES_MAX {
         let error = match serde_saphyr::from_str::<T>(&lines.join("\n")) {
             Ok(value) => return (Some(value), found),
@@ -66,7 +66,7 @@ pub(crate) fn read<T: DeserializeOwned>(
         let (what, fix) = in_words(&error, settings);
         let is_known = found.iter().any(|mistake| mistake.line == line);
         if !is_known {
-            found.push(Mistake { file: file.into(), line, what, fix });
+            found.push(FileDiagnostic { file: file.into(), line, what, fix });
         }
         let at = line.and_then(|line| usize::try_from(line).ok()).filter(|at| *at <= lines.len());
         match at {

@@ -4,15 +4,15 @@ pub(crate) mod check;
 mod notify;
 mod work;
 
-pub(crate) use notify::{ChannelFile, ChannelSettings};
-pub(crate) use work::{AgentFile, Work, agents, own_hooks};
+pub(crate) use notify::{ChannelConfig, ChannelSettings};
+pub(crate) use work::{AgentSettings, WorkSettings, agents, own_hooks};
 
-use crate::cli::Globals;
+use crate::cli::GlobalArgs;
 use crate::exit::{Failure, Result};
-use crate::reach;
-use crate::trust::{self, Untrusted};
+use crate::open_desk;
+use crate::trust::{self, UntrustedSettings};
 use sayso_core::Code;
-use sayso_engine::{Keeper, Place};
+use sayso_engine::{AgentSupervisor, StoreLocation};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -30,13 +30,13 @@ pub(crate) const DEFAULT: &str = include_str!("default.yaml");
 /// The settings of a space.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
-struct File {
+struct ConfigFile {
     space: Option<String>,
     store: Option<String>,
     host: String,
-    work: Work,
-    agents: BTreeMap<String, AgentFile>,
-    notify: BTreeMap<String, ChannelFile>,
+    work: WorkSettings,
+    agents: BTreeMap<String, AgentSettings>,
+    notify: BTreeMap<String, ChannelConfig>,
     pages: String,
     ca: String,
     screen_reader: bool,
@@ -44,44 +44,44 @@ struct File {
 
 /// The kind of place that holds the space: a local store or a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Home {
+pub(crate) enum SpaceHome {
     /// In a store that this program opens itself.
-    Store(Place),
+    Store(StoreLocation),
     /// Behind a server.
     Server(String),
 }
 
 /// The space a command works in, with its settings.
-pub(crate) struct Location {
-    pub(crate) home: Home,
+pub(crate) struct SpaceLocation {
+    pub(crate) home: SpaceHome,
     pub(crate) space: String,
     /// The name of this machine.
     pub(crate) host: String,
     /// The `.sayso` folder, when there is one.
     pub(crate) folder: Option<PathBuf>,
     /// The settings of the worker.
-    pub(crate) work: Work,
+    pub(crate) work: WorkSettings,
     /// The agents the settings name.
-    pub(crate) agents: BTreeMap<String, AgentFile>,
+    pub(crate) agents: BTreeMap<String, AgentSettings>,
     /// The channels of this machine: those of the space, and the user's own.
     pub(crate) channels: Vec<ChannelSettings>,
     /// The address at which people reach the pages of the space.
     pub(crate) pages: Option<String>,
     /// Settings of the project that were left out, since the file is not trusted.
-    pub(crate) untrusted: Option<Untrusted>,
+    pub(crate) untrusted: Option<UntrustedSettings>,
     /// The certificate authorities accepted for a server, beside the public ones.
     pub(crate) authorities: Option<PathBuf>,
 }
 
-impl Location {
+impl SpaceLocation {
     /// The channels, as the desk needs to know them.
-    pub(crate) fn reaches(&self) -> Vec<sayso_core::Reach> {
+    pub(crate) fn reaches(&self) -> Vec<sayso_core::ChannelInfo> {
         self.channels.iter().map(ChannelSettings::reach).collect()
     }
 }
 
 /// The folder a command was started in.
-pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
+pub(crate) fn start(globals: &GlobalArgs) -> Result<PathBuf> {
     match &globals.dir {
         Some(dir) => Ok(dir.clone()),
         None => Ok(std::env::current_dir()?),
@@ -90,7 +90,7 @@ pub(crate) fn start(globals: &Globals) -> Result<PathBuf> {
 
 /// Finds the space: in this folder or the nearest one above it, else the one in the user's own settings. A store from
 /// the command line takes precedence.
-pub(crate) fn locate(globals: &Globals) -> Result<Location> {
+pub(crate) fn locate(globals: &GlobalArgs) -> Result<SpaceLocation> {
     let start = start(globals)?;
     let found = folder_above(&start);
     let mut own = user_folder().as_deref().map(read).transpose()?.unwrap_or_default();
@@ -115,14 +115,14 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
         return Err(no_space(&start, given.is_some()));
     };
     let home = match given {
-        Some(url) if is_server(&url) => Home::Server(url),
-        given => Home::Store(place(given.as_deref(), found.as_deref())),
+        Some(url) if is_server(&url) => SpaceHome::Server(url),
+        given => SpaceHome::Store(place(given.as_deref(), found.as_deref())),
     };
-    let File { host, work, agents, pages, .. } = file;
+    let ConfigFile { host, work, agents, pages, .. } = file;
     let pages = Some(pages).filter(|pages| !pages.is_empty());
-    let host = if host.is_empty() { Keeper::machine() } else { host };
+    let host = if host.is_empty() { AgentSupervisor::machine() } else { host };
     let folder = found;
-    let place = Location {
+    let place = SpaceLocation {
         home,
         space,
         host,
@@ -140,7 +140,7 @@ pub(crate) fn locate(globals: &Globals) -> Result<Location> {
 /// All channels, each with the folder of the file that names it. The user's own channels come last and override those
 /// that came with a project.
 fn channels(
-    files: [(BTreeMap<String, ChannelFile>, Option<PathBuf>); 2],
+    files: [(BTreeMap<String, ChannelConfig>, Option<PathBuf>); 2],
     start: &Path,
 ) -> Result<Vec<ChannelSettings>> {
     let mut all = BTreeMap::new();
@@ -173,7 +173,7 @@ pub(crate) fn authorities_for(folder: &Path) -> Result<Option<PathBuf>> {
 
 /// True if a screen reader reads the output: then there are only lines, no symbols, and nothing is redrawn. The
 /// variable overrides the settings.
-pub(crate) fn is_for_screen_reader(globals: &Globals) -> bool {
+pub(crate) fn is_for_screen_reader(globals: &GlobalArgs) -> bool {
     match std::env::var("SAYSO_SCREEN_READER").as_deref() {
         Ok("0" | "false" | "no") => return false,
         Ok("") | Err(_) => {}
@@ -200,14 +200,14 @@ pub(crate) fn is_server(given: &str) -> bool {
 }
 
 /// Parses the location of a store: `postgres://…` names a database, everything else a file.
-pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> Place {
+pub(crate) fn place(given: Option<&str>, folder: Option<&Path>) -> StoreLocation {
     let folder = folder.map_or_else(|| PathBuf::from(FOLDER), Path::to_path_buf);
     match given {
         Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            Place::Postgres(url.into())
+            StoreLocation::Postgres(url.into())
         }
-        Some("sqlite") | None => Place::Sqlite(folder.join("sayso.db")),
-        Some(path) => Place::Sqlite(PathBuf::from(path)),
+        Some("sqlite") | None => StoreLocation::Sqlite(folder.join("sayso.db")),
+        Some(path) => StoreLocation::Sqlite(PathBuf::from(path)),
     }
 }
 
@@ -242,21 +242,23 @@ pub(crate) fn settings(folder: &Path) -> Result<(Option<String>, Option<String>)
 }
 
 /// The agents defined by the settings in a folder, with the built-in ones.
-pub(crate) fn agents_of(folder: &Path) -> Result<BTreeMap<String, sayso_engine::agents::Agent>> {
+pub(crate) fn agents_of(
+    folder: &Path,
+) -> Result<BTreeMap<String, sayso_engine::agents::AgentConfig>> {
     agents(&read(folder)?.agents)
 }
 
-fn read(folder: &Path) -> Result<File> {
+fn read(folder: &Path) -> Result<ConfigFile> {
     let path = folder.join("config.yaml");
     match read_file(&path) {
         Ok(text) => parse(&text, &path),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(File::default()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(ConfigFile::default()),
         Err(e) => Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
     }
 }
 
 /// The settings of a folder that may run programs.
-pub(crate) struct Runnable {
+pub(crate) struct RunnableSettings {
     /// The text of the file.
     pub(crate) text: String,
     /// The settings that run something or choose who is trusted, with their values.
@@ -265,7 +267,7 @@ pub(crate) struct Runnable {
     pub(crate) store: Option<(String, String)>,
 }
 
-impl Runnable {
+impl RunnableSettings {
     /// True if a person has set or logged in to the store.
     pub(crate) fn is_store_known(&self) -> bool {
         self.store.as_ref().is_none_or(|(store, space)| is_store_known(store, space))
@@ -281,7 +283,7 @@ pub(crate) fn check_settings_store(folder: &Path) -> Result<()> {
     check_store(folder, &read(folder)?, None)
 }
 
-fn check_store(folder: &Path, file: &File, space: Option<&str>) -> Result<()> {
+fn check_store(folder: &Path, file: &ConfigFile, space: Option<&str>) -> Result<()> {
     let Some((store, own)) = file.elsewhere(folder) else { return Ok(()) };
     let is_known =
         is_store_known(&store, &own) || space.is_some_and(|space| is_store_known(&store, space));
@@ -289,22 +291,22 @@ fn check_store(folder: &Path, file: &File, space: Option<&str>) -> Result<()> {
     if is_known || read_file(&file).is_ok_and(|text| trust::is_trusted(&file, &text)) {
         return Ok(());
     }
-    Err(Untrusted { file, settings }.refused())
+    Err(UntrustedSettings { file, settings }.refused())
 }
 
 fn is_store_known(store: &str, space: &str) -> bool {
     let has_login =
-        || is_server(store) && reach::login(store, space).is_ok_and(|login| login.is_some());
+        || is_server(store) && open_desk::login(store, space).is_ok_and(|login| login.is_some());
     trust::is_store_kept(store, space) || has_login()
 }
 
 /// Whether a store is on another machine: a server, or a database behind an address.
 pub(crate) fn is_elsewhere(store: &str) -> bool {
-    is_server(store) || matches!(place(Some(store), None), Place::Postgres(_))
+    is_server(store) || matches!(place(Some(store), None), StoreLocation::Postgres(_))
 }
 
 /// Returns the settings in a folder that may run programs.
-pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
+pub(crate) fn runnable(folder: &Path) -> Result<RunnableSettings> {
     let path = folder.join("config.yaml");
     let text = read_file(&path)
         .map_err(|e| Failure::new(Code::BadConfig, format!("{}: {e}", path.display())))?;
@@ -312,15 +314,17 @@ pub(crate) fn runnable(folder: &Path) -> Result<Runnable> {
     let store = file.elsewhere(folder);
     let mut settings = file.runnable();
     settings.extend(store.as_ref().map(|(store, _)| (STORE.to_owned(), without_password(store))));
-    Ok(Runnable { text, settings, store })
+    Ok(RunnableSettings { text, settings, store })
 }
 
 /// Reads the settings of a project, without those that run programs if the file is not trusted.
-fn read_trusted(folder: &Path) -> Result<(File, Option<Untrusted>)> {
+fn read_trusted(folder: &Path) -> Result<(ConfigFile, Option<UntrustedSettings>)> {
     let path = folder.join("config.yaml");
     let text = match read_file(&path) {
         Ok(text) => text,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok((File::default(), None)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((ConfigFile::default(), None));
+        }
         Err(e) => return Err(Failure::new(Code::BadConfig, format!("{}: {e}", path.display()))),
     };
     let mut file = parse(&text, &path)?;
@@ -329,10 +333,10 @@ fn read_trusted(folder: &Path) -> Result<(File, Option<Untrusted>)> {
         return Ok((file, None));
     }
     file.notify.clear();
-    file.agents.retain(|_, agent| !agent.runs());
-    file.work.runs_nothing();
+    file.agents.retain(|_, agent| !agent.is_runnable());
+    file.work.clear_runnable();
     file.ca.clear();
-    Ok((file, Some(Untrusted { file: path, settings })))
+    Ok((file, Some(UntrustedSettings { file: path, settings })))
 }
 
 /// The address of a store as it is shown.
@@ -340,7 +344,7 @@ fn without_password(store: &str) -> String {
     if is_server(store) { store.to_owned() } else { place(Some(store), None).to_string() }
 }
 
-impl File {
+impl ConfigFile {
     /// The store that is elsewhere, and the space of it.
     fn elsewhere(&self, folder: &Path) -> Option<(String, String)> {
         let store = self.store.clone().filter(|store| is_elsewhere(store))?;
@@ -351,14 +355,14 @@ impl File {
     fn runnable(&self) -> Vec<(String, String)> {
         let channels = self.notify.iter();
         let channels = channels.map(|(name, file)| (format!("notify.{name}"), file.in_words()));
-        let agents = self.agents.iter().filter(|(_, agent)| agent.runs());
+        let agents = self.agents.iter().filter(|(_, agent)| agent.is_runnable());
         let agents = agents.map(|(name, agent)| (format!("agents.{name}"), agent.in_words()));
         let ca = (!self.ca.is_empty()).then(|| ("ca".to_owned(), self.ca.clone()));
         channels.chain(agents).chain(self.work.runnable()).chain(ca).collect()
     }
 }
 
-fn parse(text: &str, path: &Path) -> Result<File> {
+fn parse(text: &str, path: &Path) -> Result<ConfigFile> {
     serde_saphyr::from_str(text).map_err(|e: serde_saphyr::Error| {
         // Without the source lines: the address of a database may hold a password.
         let mut why = e.without_snippet().to_string();
@@ -393,7 +397,7 @@ fn no_space(start: &Path, has_store: bool) -> Failure {
         let message = format!("there is no folder {}", start.display());
         return Failure::new(Code::NoSpace, message).hint("check what is named behind -C");
     }
-    let hint = match reach::only_login() {
+    let hint = match open_desk::only_login() {
         Some(login) => format!(
             "for the space you are logged in to: sayso init --store {} --name {}",
             login.server, login.space
@@ -415,7 +419,7 @@ mod tests {
         let file = parse(&DEFAULT.replace("{space}", "x").replace("{store}", "sqlite"), path);
         // The values in the default file are the defaults.
         let (space, store) = (Some("x".into()), Some("sqlite".into()));
-        assert_eq!(file.unwrap(), File { space, store, ..File::default() });
+        assert_eq!(file.unwrap(), ConfigFile { space, store, ..ConfigFile::default() });
         assert!(
             ["notify", "pages", "ca", "screen_reader"]
                 .iter()

@@ -1,9 +1,9 @@
 //! The settings of notification channels: the commands and webhooks by which this machine notifies people.
 
 use crate::exit::{Failure, Result};
-use crate::when;
-use sayso_core::{Code, Reach};
-use sayso_engine::{Channel, Reachable, Way, check_channel_name};
+use crate::time;
+use sayso_core::{ChannelInfo, Code};
+use sayso_engine::{ChannelKind, NetworkScope, NoticeChannel, check_channel_name};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,17 +14,17 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A channel, as it stands in a settings file.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct ChannelFile {
+pub(crate) struct ChannelConfig {
     command: Option<Vec<String>>,
     webhook: Option<String>,
     secret: Option<PathBuf>,
-    private: Option<Private>,
+    private: Option<PrivateAccess>,
     who: Vec<String>,
     settled: bool,
     timeout: Option<String>,
 }
 
-impl ChannelFile {
+impl ChannelConfig {
     /// The command it runs or the URL it calls.
     pub(super) fn in_words(&self) -> String {
         match (&self.command, &self.webhook) {
@@ -38,7 +38,7 @@ impl ChannelFile {
 /// The permission for a webhook to a private address.
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Private {
+enum PrivateAccess {
     Allowed,
 }
 
@@ -46,19 +46,19 @@ enum Private {
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelSettings {
     pub(crate) name: String,
-    pub(crate) file: ChannelFile,
+    pub(crate) file: ChannelConfig,
     pub(crate) folder: PathBuf,
 }
 
 impl ChannelSettings {
     /// The channel, as the desk needs to know it.
-    pub(crate) fn reach(&self) -> Reach {
-        let ChannelFile { who, settled, .. } = &self.file;
-        Reach { channel: self.name.clone(), who: who.clone(), settled: *settled }
+    pub(crate) fn reach(&self) -> ChannelInfo {
+        let ChannelConfig { who, settled, .. } = &self.file;
+        ChannelInfo { channel: self.name.clone(), who: who.clone(), settled: *settled }
     }
 
     /// Builds the channel; an error if one of its settings is wrong.
-    pub(crate) fn channel(&self, environment: &[(String, String)]) -> Result<Channel> {
+    pub(crate) fn channel(&self, environment: &[(String, String)]) -> Result<NoticeChannel> {
         let Self { name, file, folder } = self;
         check_channel_name(name).map_err(|why| wrong(name, &why))?;
         let way = match (&file.command, &file.webhook) {
@@ -69,24 +69,24 @@ impl ChannelSettings {
             }
         };
         let timeout = match &file.timeout {
-            Some(typed) => when::duration(typed).map_err(|why| wrong(name, &why))?,
+            Some(typed) => time::duration(typed).map_err(|why| wrong(name, &why))?,
             None => TIMEOUT,
         };
-        if timeout.is_zero() || timeout > Channel::TIMEOUT_MAX {
+        if timeout.is_zero() || timeout > NoticeChannel::TIMEOUT_MAX {
             return Err(wrong(name, "its timeout is not within 30s; write 1s to 30s"));
         }
         let (who, settled) = (file.who.clone(), file.settled);
-        Ok(Channel { name: name.clone(), who, settled, timeout, way })
+        Ok(NoticeChannel { name: name.clone(), people: who, settled, timeout, kind: way })
     }
 }
 
 fn command(
     name: &str,
-    file: &ChannelFile,
+    file: &ChannelConfig,
     argv: &[String],
     folder: &Path,
     environment: &[(String, String)],
-) -> Result<Way> {
+) -> Result<ChannelKind> {
     if argv.first().is_none_or(|program| program.trim().is_empty()) {
         return Err(wrong(name, "it names no program; write [program, argument]"));
     }
@@ -98,11 +98,11 @@ fn command(
     if let Some(program) = argv.first_mut().filter(|program| program.contains('/')) {
         *program = folder.join(&*program).display().to_string();
     }
-    Ok(Way::Command { argv, folder: folder.into(), environment: environment.to_vec() })
+    Ok(ChannelKind::Command { argv, folder: folder.into(), environment: environment.to_vec() })
 }
 
-fn webhook(name: &str, file: &ChannelFile, url: &str, folder: &Path) -> Result<Way> {
-    let is_near = file.private == Some(Private::Allowed);
+fn webhook(name: &str, file: &ChannelConfig, url: &str, folder: &Path) -> Result<ChannelKind> {
+    let is_near = file.private == Some(PrivateAccess::Allowed);
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let Some(rest) = rest else {
         return Err(wrong(name, "its URL is none; write https://…"));
@@ -117,8 +117,8 @@ fn webhook(name: &str, file: &ChannelFile, url: &str, folder: &Path) -> Result<W
     let Some(secret) = &file.secret else {
         return Err(wrong(name, "a webhook is signed; write secret: FILE"));
     };
-    let reach = if is_near { Reachable::Private } else { Reachable::Public };
-    Ok(Way::Webhook { url: url.into(), secret: folder.join(secret), reach })
+    let reach = if is_near { NetworkScope::Private } else { NetworkScope::Public };
+    Ok(ChannelKind::Webhook { url: url.into(), secret: folder.join(secret), reach })
 }
 
 fn wrong(name: &str, why: &str) -> Failure {
@@ -152,7 +152,7 @@ mod tests {
             ("hook", "{webhook: 'https://a:b@example.org', secret: s}", "its URL is none"),
             ("hook", "{webhook: 'https://', secret: s}", "its URL is none"),
         ] {
-            let file: ChannelFile = serde_saphyr::from_str(yaml).unwrap();
+            let file: ChannelConfig = serde_saphyr::from_str(yaml).unwrap();
             let settings = ChannelSettings { name: name.into(), file, folder: "/f".into() };
             match settings.channel(&[]) {
                 Ok(channel) => assert_eq!((channel.name.as_str(), expected), (name, "")),
@@ -162,7 +162,7 @@ mod tests {
                 }
             }
         }
-        assert!(serde_saphyr::from_str::<ChannelFile>("{private: yes}").is_err());
-        assert!(serde_saphyr::from_str::<ChannelFile>("{comand: [x]}").is_err());
+        assert!(serde_saphyr::from_str::<ChannelConfig>("{private: yes}").is_err());
+        assert!(serde_saphyr::from_str::<ChannelConfig>("{comand: [x]}").is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! The settings of the worker and its agents.
 
 use crate::exit::{Failure, Result};
-use crate::when;
-use sayso_core::{Code, Threshold};
-use sayso_engine::agents::{Adapter, Agent};
-use sayso_engine::worker::{Check, Land};
+use crate::time;
+use sayso_core::{AskThreshold, Code};
+use sayso_engine::agents::{AgentAdapter, AgentConfig};
+use sayso_engine::worker::{CompletionCheck, LandingPolicy};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use std::time::Duration;
 /// The settings of the worker.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Work {
+pub(crate) struct WorkSettings {
     pub(crate) agent: String,
     pub(crate) jobs: usize,
-    pub(crate) threshold: Threshold,
+    pub(crate) threshold: AskThreshold,
     pub(crate) check: String,
     pub(crate) check_retries: u32,
     pub(crate) sure: Percent,
-    land: LandBy,
+    land: LandMethod,
     land_command: String,
     pub(crate) base: String,
     turn: String,
@@ -30,16 +30,16 @@ pub(crate) struct Work {
     pub(crate) environment: Vec<String>,
 }
 
-impl Default for Work {
+impl Default for WorkSettings {
     fn default() -> Self {
         Self {
-            agent: Adapter::ClaudeCode.as_str().into(),
+            agent: AgentAdapter::ClaudeCode.as_str().into(),
             jobs: 1,
-            threshold: Threshold::USUAL,
+            threshold: AskThreshold::USUAL,
             check: String::new(),
             check_retries: 2,
             sure: Percent(0),
-            land: LandBy::Leave,
+            land: LandMethod::Leave,
             land_command: String::new(),
             base: String::new(),
             turn: "1h".into(),
@@ -67,7 +67,7 @@ impl TryFrom<u8> for Percent {
 
 #[derive(Debug, Clone, Copy, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum LandBy {
+enum LandMethod {
     Leave,
     Merge,
     Command,
@@ -76,7 +76,7 @@ enum LandBy {
 /// An agent, as it stands in a settings file.
 #[derive(Debug, Clone, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct AgentFile {
+pub(crate) struct AgentSettings {
     adapter: Option<String>,
     program: Option<String>,
     args: Vec<String>,
@@ -85,9 +85,9 @@ pub(crate) struct AgentFile {
     own_hook: bool,
 }
 
-impl AgentFile {
+impl AgentSettings {
     /// True if it sets more than a model: a program, or that the worker brings it no hook.
-    pub(super) fn runs(&self) -> bool {
+    pub(super) fn is_runnable(&self) -> bool {
         let Self { adapter, program, args, resume, model: _, own_hook } = self;
         let sets_program = adapter.is_some() || program.is_some();
         sets_program || !args.is_empty() || !resume.is_empty() || *own_hook
@@ -100,7 +100,7 @@ impl AgentFile {
     }
 }
 
-impl Work {
+impl WorkSettings {
     /// The settings that run something, or let an agent see more.
     pub(super) fn runnable(&self) -> Vec<(String, String)> {
         let all = [
@@ -113,28 +113,28 @@ impl Work {
     }
 
     /// Clears the settings that run programs.
-    pub(super) fn runs_nothing(&mut self) {
+    pub(super) fn clear_runnable(&mut self) {
         self.check.clear();
         self.land_command.clear();
         self.environment.clear();
-        if self.land == LandBy::Command {
-            self.land = LandBy::Leave;
+        if self.land == LandMethod::Command {
+            self.land = LandMethod::Leave;
         }
     }
 
-    pub(crate) fn check(&self) -> Option<Check> {
+    pub(crate) fn check(&self) -> Option<CompletionCheck> {
         let command = self.check.trim();
         (!command.is_empty())
-            .then(|| Check { command: command.into(), retries: self.check_retries })
+            .then(|| CompletionCheck { command: command.into(), retries: self.check_retries })
     }
 
-    pub(crate) fn land(&self) -> Result<Land> {
+    pub(crate) fn land(&self) -> Result<LandingPolicy> {
         match (self.land, self.land_command.trim()) {
-            (LandBy::Leave, _) => Ok(Land::Leave),
-            (LandBy::Merge, _) => Ok(Land::Merge),
-            (LandBy::Command, "") => Err(wrong("land is command, but land_command is empty")
+            (LandMethod::Leave, _) => Ok(LandingPolicy::Leave),
+            (LandMethod::Merge, _) => Ok(LandingPolicy::Merge),
+            (LandMethod::Command, "") => Err(wrong("land is command, but land_command is empty")
                 .hint("name the command, such as: gh pr create --fill --head \"$SAYSO_BRANCH\"")),
-            (LandBy::Command, command) => Ok(Land::Command(command.into())),
+            (LandMethod::Command, command) => Ok(LandingPolicy::Command(command.into())),
         }
     }
 
@@ -152,22 +152,24 @@ impl Work {
 }
 
 /// All agents: the built-in ones, as the settings change them, and the user's own.
-pub(crate) fn agents(files: &BTreeMap<String, AgentFile>) -> Result<BTreeMap<String, Agent>> {
-    let known = Adapter::ALL.into_iter().filter(|adapter| *adapter != Adapter::Command);
+pub(crate) fn agents(
+    files: &BTreeMap<String, AgentSettings>,
+) -> Result<BTreeMap<String, AgentConfig>> {
+    let known = AgentAdapter::ALL.into_iter().filter(|adapter| *adapter != AgentAdapter::Command);
     let mut all: BTreeMap<_, _> =
-        known.map(|adapter| (adapter.as_str().to_owned(), AgentFile::default())).collect();
+        known.map(|adapter| (adapter.as_str().to_owned(), AgentSettings::default())).collect();
     all.extend(files.clone());
     all.into_iter().map(|(name, file)| Ok((name.clone(), agent(&name, file)?))).collect()
 }
 
 /// The agents that bring a hook of their own for tool calls.
-pub(crate) fn own_hooks(files: &BTreeMap<String, AgentFile>) -> Vec<String> {
+pub(crate) fn own_hooks(files: &BTreeMap<String, AgentSettings>) -> Vec<String> {
     files.iter().filter(|(_, file)| file.own_hook).map(|(name, _)| name.clone()).collect()
 }
 
-fn agent(name: &str, file: AgentFile) -> Result<Agent> {
+fn agent(name: &str, file: AgentSettings) -> Result<AgentConfig> {
     let adapter = file.adapter.as_deref().unwrap_or(name);
-    let adapter: Adapter =
+    let adapter: AgentAdapter =
         adapter.parse().map_err(|e: sayso_engine::agents::agent::UnknownAdapter| {
             wrong(&format!("agent {name}: {e}"))
         })?;
@@ -175,12 +177,12 @@ fn agent(name: &str, file: AgentFile) -> Result<Agent> {
     if program.is_empty() {
         return Err(wrong(&format!("agent {name} names no program")));
     }
-    let AgentFile { args, resume: resume_args, model, .. } = file;
-    Ok(Agent { name: name.into(), adapter, program, args, resume_args, model })
+    let AgentSettings { args, resume: resume_args, model, .. } = file;
+    Ok(AgentConfig { name: name.into(), adapter, program, args, resume_args, model })
 }
 
 fn duration(name: &str, typed: &str) -> Result<Duration> {
-    let span = when::duration(typed).map_err(|e| wrong(&format!("work.{name}: {e}")))?;
+    let span = time::duration(typed).map_err(|e| wrong(&format!("work.{name}: {e}")))?;
     match span.is_zero() {
         true => Err(wrong(&format!("work.{name} must be longer than nothing"))),
         false => Ok(span),

@@ -1,22 +1,22 @@
 //! The event loop: draws, waits for keys, signals and the desk thread, and runs the effects that [`update`] returns.
 
-use super::clerk::Clerk;
-use super::kept::unsaid;
-use super::keys::Pressed;
-use super::screen::{Screen, drop_input};
-use super::state::{Effect, Event, Farewell, State, Writing};
+use super::desk_thread::DeskThread;
+use super::drafts::unsent_drafts;
+use super::keys::KeyPress;
+use super::screen::{TerminalScreen, drop_input};
+use super::state::{EditorContent, ExitMessage, InboxEffect, InboxEvent, InboxState};
 use super::update::{begin, update};
 use super::view::view;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::{editor, who};
+use crate::output::OutputStyle;
+use crate::{editor, identity};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ratatui::crossterm::event;
 use ratatui::crossterm::terminal::size;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 use sayso_engine::Desk;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::{emulate_default_handler, pipe};
@@ -35,21 +35,25 @@ const QUICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Shows the inbox until the person leaves.
-pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<Exit> {
+pub(crate) fn run(
+    context: &CliContext<'_>,
+    clerk: DeskThread,
+    state: InboxState,
+) -> Result<CommandExit> {
     let desk = clerk.desk.clone();
     let (heard, wake) = UnixStream::pair()?;
     heard.set_nonblocking(true)?;
     wake.set_nonblocking(true)?;
-    let signals = Signals::register(&wake)?;
+    let signals = SignalFlags::register(&wake)?;
     let (jobs, events) = start(clerk, &wake)?;
-    let screen = Screen::take()?;
+    let screen = TerminalScreen::take()?;
     let since = Instant::now();
-    let mut app = App { context, desk, state, screen, jobs, events, heard, signals, since };
-    let left = app.go();
-    let App { screen, state, signals, .. } = app;
+    let mut app = InboxApp { context, desk, state, screen, jobs, events, heard, signals, since };
+    let left = app.run_loop();
+    let InboxApp { screen, state, signals, .. } = app;
     drop(screen);
-    for unsaid in unsaid(&state) {
-        context.out.talk(&unsaid);
+    for unsaid in unsent_drafts(&state) {
+        context.out.message(&unsaid);
     }
     let exit = farewell(context, state.farewell);
     left?;
@@ -66,11 +70,14 @@ pub(crate) fn run(context: &Context<'_>, clerk: Clerk, state: State) -> Result<E
 
 /// Starts the threads that call the desk and follow its changes. They end with the program: the desk completes or
 /// drops a call that is under way.
-fn start(clerk: Clerk, wake: &UnixStream) -> Result<(Sender<Effect>, Receiver<Event>)> {
-    let (jobs, wanted) = mpsc::channel::<Effect>();
-    let (tell, events) = mpsc::channel::<Event>();
-    let telling = |tell: Sender<Event>, wake: UnixStream| {
-        move |event: Event| {
+fn start(
+    clerk: DeskThread,
+    wake: &UnixStream,
+) -> Result<(Sender<InboxEffect>, Receiver<InboxEvent>)> {
+    let (jobs, wanted) = mpsc::channel::<InboxEffect>();
+    let (tell, events) = mpsc::channel::<InboxEvent>();
+    let telling = |tell: Sender<InboxEvent>, wake: UnixStream| {
+        move |event: InboxEvent| {
             let is_heard = tell.send(event).is_ok();
             // A full pipe wakes the loop as well as one more byte.
             let _ = (&wake).write(&[0]);
@@ -81,7 +88,7 @@ fn start(clerk: Clerk, wake: &UnixStream) -> Result<(Sender<Effect>, Receiver<Ev
     let listening = telling(tell.clone(), wake.try_clone()?);
     std::thread::Builder::new()
         .name("follower".into())
-        .spawn(move || Clerk::listen(&desk, listening))?;
+        .spawn(move || DeskThread::listen(&desk, listening))?;
     let answering = telling(tell, wake.try_clone()?);
     std::thread::Builder::new().name("clerk".into()).spawn(move || {
         for effect in wanted {
@@ -93,32 +100,32 @@ fn start(clerk: Clerk, wake: &UnixStream) -> Result<(Sender<Effect>, Receiver<Ev
     Ok((jobs, events))
 }
 
-struct App<'a> {
-    context: &'a Context<'a>,
+struct InboxApp<'a> {
+    context: &'a CliContext<'a>,
     desk: Desk,
-    state: State,
-    screen: Screen,
-    jobs: Sender<Effect>,
-    events: Receiver<Event>,
+    state: InboxState,
+    screen: TerminalScreen,
+    jobs: Sender<InboxEffect>,
+    events: Receiver<InboxEvent>,
     heard: UnixStream,
-    signals: Signals,
+    signals: SignalFlags,
     since: Instant,
 }
 
-impl App<'_> {
-    fn go(&mut self) -> Result<()> {
+impl InboxApp<'_> {
+    fn run_loop(&mut self) -> Result<()> {
         self.tick();
         let effects = begin(&self.state);
-        let mut goes_on = self.carry_out(effects)?;
+        let mut goes_on = self.run_effects(effects)?;
         self.draw()?;
         // Keys typed before the first frame were not meant for it.
         drop_input();
         while goes_on {
             self.wait()?;
-            if Screen::is_broken() {
+            if TerminalScreen::is_broken() {
                 return Err(Failure::new(Code::Failure, "the inbox broke; nothing held was sent"));
             }
-            goes_on = self.take_in()?;
+            goes_on = self.handle_pending()?;
             if goes_on {
                 self.draw()?;
             }
@@ -127,46 +134,46 @@ impl App<'_> {
     }
 
     /// Handles all pending events: keys first, since they refer to the present screen.
-    fn take_in(&mut self) -> Result<bool> {
+    fn handle_pending(&mut self) -> Result<bool> {
         while event::poll(Duration::ZERO)? {
             let event = match event::read()? {
-                event::Event::Key(key) => Pressed::of(&key).map(Event::Key),
-                event::Event::Paste(text) => Some(Event::Pasted(text)),
+                event::Event::Key(key) => KeyPress::of(&key).map(InboxEvent::Key),
+                event::Event::Paste(text) => Some(InboxEvent::Pasted(text)),
                 _ => None,
             };
-            if !event.map_or(Ok(true), |event| self.happen(event))? {
+            if !event.map_or(Ok(true), |event| self.handle_event(event))? {
                 return Ok(false);
             }
         }
         while let Ok(event) = self.events.try_recv() {
-            if !self.happen(event)? {
+            if !self.handle_event(event)? {
                 return Ok(false);
             }
         }
         if self.signals.ending().is_some() {
-            return self.happen(Event::Ended);
+            return self.handle_event(InboxEvent::Ended);
         }
         if self.signals.is_to_stop() {
-            return self.carry_out(vec![Effect::Suspend]);
+            return self.run_effects(vec![InboxEffect::Suspend]);
         }
         let effects = self.tick();
-        self.carry_out(effects)
+        self.run_effects(effects)
     }
 
-    fn happen(&mut self, event: Event) -> Result<bool> {
+    fn handle_event(&mut self, event: InboxEvent) -> Result<bool> {
         let effects = update(&mut self.state, event, self.since.elapsed());
-        self.carry_out(effects)
+        self.run_effects(effects)
     }
 
-    fn tick(&mut self) -> Vec<Effect> {
+    fn tick(&mut self) -> Vec<InboxEffect> {
         let now = self.desk.now();
-        update(&mut self.state, Event::Tick(now), self.since.elapsed())
+        update(&mut self.state, InboxEvent::Tick(now), self.since.elapsed())
     }
 
     fn draw(&mut self) -> Result<()> {
         let (columns, rows) = size()?;
         if (columns, rows) != self.state.size {
-            update(&mut self.state, Event::Resized(columns, rows), self.since.elapsed());
+            update(&mut self.state, InboxEvent::Resized(columns, rows), self.since.elapsed());
         }
         let mut drawn = Default::default();
         let state = &self.state;
@@ -176,44 +183,44 @@ impl App<'_> {
                 frame.set_cursor_position(cursor);
             }
         })?;
-        update(&mut self.state, Event::Drawn(drawn.card), self.since.elapsed());
+        update(&mut self.state, InboxEvent::Drawn(drawn.card), self.since.elapsed());
         Ok(())
     }
 
     /// Runs effects. True if the loop continues.
-    fn carry_out(&mut self, effects: Vec<Effect>) -> Result<bool> {
+    fn run_effects(&mut self, effects: Vec<InboxEffect>) -> Result<bool> {
         for effect in effects {
             match effect {
-                Effect::Leave => return Ok(false),
-                Effect::Suspend => {
+                InboxEffect::Leave => return Ok(false),
+                InboxEffect::Suspend => {
                     self.screen.outside(|| emulate_default_handler(SIGTSTP))??;
-                    self.happen(Event::Resumed)?;
+                    self.handle_event(InboxEvent::Resumed)?;
                 }
-                Effect::Unlock => {
+                InboxEffect::Unlock => {
                     let (context, desk) = (self.context, &self.desk);
-                    let unlocked = self.screen.outside(|| who::person(context, desk))?;
-                    self.look_anew();
-                    if !self.happen(Event::Proved(unlocked.map(|_| false)))? {
+                    let unlocked = self.screen.outside(|| identity::person(context, desk))?;
+                    self.reset_drawn();
+                    if !self.handle_event(InboxEvent::Proved(unlocked.map(|_| false)))? {
                         return Ok(false);
                     }
                 }
-                Effect::Write(written, writing) => {
+                InboxEffect::Write(written, writing) => {
                     let outcome = self.screen.outside(|| match writing {
-                        Writing::Below { question, narrative, begun } => {
+                        EditorContent::Below { question, narrative, begun } => {
                             editor::write_below(&question, &narrative, &begun)
                         }
-                        Writing::Json(text) if text.starts_with("//") => {
+                        EditorContent::Json(text) if text.starts_with("//") => {
                             editor::change(&text, ".jsonc")
                         }
-                        Writing::Json(text) => editor::change(&text, ".json"),
-                        Writing::Form(text) => editor::change(&text, ".jsonc"),
+                        EditorContent::Json(text) => editor::change(&text, ".json"),
+                        EditorContent::Form(text) => editor::change(&text, ".jsonc"),
                     })?;
-                    self.look_anew();
-                    if !self.happen(Event::Written(written, outcome))? {
+                    self.reset_drawn();
+                    if !self.handle_event(InboxEvent::Written(written, outcome))? {
                         return Ok(false);
                     }
                 }
-                Effect::Copy(command) => copy(&command)?,
+                InboxEffect::Copy(command) => copy(&command)?,
                 job => {
                     let broken = |_| Failure::new(Code::Failure, "the inbox broke");
                     self.jobs.send(job).map_err(broken)?;
@@ -224,8 +231,8 @@ impl App<'_> {
     }
 
     /// The screen was left: the card on it counts as newly drawn.
-    fn look_anew(&mut self) {
-        update(&mut self.state, Event::Drawn(None), self.since.elapsed());
+    fn reset_drawn(&mut self) {
+        update(&mut self.state, InboxEvent::Drawn(None), self.since.elapsed());
     }
 
     /// Waits for a key, a reply of the desk, a signal, or the next timed change.
@@ -260,13 +267,13 @@ fn copy(command: &str) -> Result<()> {
 }
 
 /// The signals this program received.
-struct Signals {
+struct SignalFlags {
     /// The number of the signal; 0 is none.
     ending: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
 }
 
-impl Signals {
+impl SignalFlags {
     fn register(wake: &UnixStream) -> Result<Self> {
         let signals = Self { ending: Arc::default(), stop: Arc::default() };
         for signal in [SIGTERM, SIGHUP, SIGINT] {
@@ -290,17 +297,17 @@ impl Signals {
 }
 
 /// Prints the outcome of the answers that were sent at the end.
-fn farewell(context: &Context<'_>, told: Vec<Farewell>) -> Result<Exit> {
+fn farewell(context: &CliContext<'_>, told: Vec<ExitMessage>) -> Result<CommandExit> {
     let out = context.out;
     let mut wrong = None;
     for one in told {
         match one {
-            Farewell::Good(words) => {
-                let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+            ExitMessage::Good(words) => {
+                let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
                 out.line(&format!("{tick} {words}"));
             }
-            Farewell::Note(_, words) => out.talk(&words),
-            Farewell::Bad(failure) => match wrong {
+            ExitMessage::Note(_, words) => out.message(&words),
+            ExitMessage::Bad(failure) => match wrong {
                 None => wrong = Some(failure),
                 Some(_) => {
                     let Failure { code, message, hint } = failure;
@@ -309,5 +316,5 @@ fn farewell(context: &Context<'_>, told: Vec<Farewell>) -> Result<Exit> {
             },
         }
     }
-    wrong.map_or(Ok(Exit::Ok), Err)
+    wrong.map_or(Ok(CommandExit::Ok), Err)
 }

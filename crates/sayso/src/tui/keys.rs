@@ -1,18 +1,18 @@
 //! Maps terminal key events to the key names of the shared key list. There is no second list.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use sayso_server::keys::{Action, Binding, KEYS, binding};
+use sayso_server::keys::{KEYS, KeyAction, KeyBinding, binding};
 
 /// A key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pressed {
+pub(crate) struct KeyPress {
     /// Its name in the key list.
     pub(super) name: String,
     /// The letter it inserts in a field, if it has one.
     pub(super) letter: Option<char>,
 }
 
-impl Pressed {
+impl KeyPress {
     /// Reads a terminal event. Key releases and repeats are ignored.
     pub(super) fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind != KeyEventKind::Press {
@@ -50,13 +50,13 @@ impl Pressed {
     }
 
     /// The binding of this key, if it has one.
-    pub(super) fn binding(&self) -> Option<&'static Binding> {
+    pub(super) fn binding(&self) -> Option<&'static KeyBinding> {
         binding(&self.name)
     }
 }
 
 /// The key of an action, as it is displayed.
-pub(super) fn shown(action: Action) -> &'static str {
+pub(super) fn shown(action: KeyAction) -> &'static str {
     KEYS.iter().find(|binding| binding.action == action).map_or("", |binding| binding.shown)
 }
 
@@ -66,7 +66,7 @@ pub(super) mod tests {
     use super::*;
 
     /// The key of that name, as the terminal sends it.
-    pub(in crate::tui) fn press(name: &str) -> Pressed {
+    pub(in crate::tui) fn press(name: &str) -> KeyPress {
         let (code, modifiers) = match name {
             "ArrowDown" => (KeyCode::Down, KeyModifiers::NONE),
             "ArrowUp" => (KeyCode::Up, KeyModifiers::NONE),
@@ -85,7 +85,7 @@ pub(super) mod tests {
                 None => (letter_code(other), KeyModifiers::NONE),
             },
         };
-        Pressed::of(&KeyEvent::new(code, modifiers)).unwrap()
+        KeyPress::of(&KeyEvent::new(code, modifiers)).unwrap()
     }
 
     fn letter_code(name: &str) -> KeyCode {
@@ -113,12 +113,12 @@ pub(super) mod tests {
             assert!(press(key).binding().is_none(), "{key}");
         }
         let alt = KeyEvent::new(KeyCode::Char('a'), KeyModifiers::ALT);
-        assert!(Pressed::of(&alt).unwrap().binding().is_none());
+        assert!(KeyPress::of(&alt).unwrap().binding().is_none());
         let up =
             KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Release);
-        assert_eq!(Pressed::of(&up), None);
+        assert_eq!(KeyPress::of(&up), None);
         let held =
             KeyEvent::new_with_kind(KeyCode::Char('a'), KeyModifiers::NONE, KeyEventKind::Repeat);
-        assert_eq!(Pressed::of(&held), None);
+        assert_eq!(KeyPress::of(&held), None);
     }
 }

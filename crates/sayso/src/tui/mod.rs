@@ -8,32 +8,32 @@
 
 mod answer;
 mod app;
-mod clerk;
-mod kept;
+mod desk_thread;
+mod drafts;
+mod input_line;
+mod key_handler;
 mod keys;
-mod line;
-mod paint;
-mod press;
+mod retry_queue;
 mod screen;
 mod state;
+mod style;
 #[cfg(test)]
 mod tests;
-mod unsent;
 mod update;
 mod view;
 
-pub(crate) use state::{Scope, View};
+pub(crate) use state::{InboxListKind, InboxScope};
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use clerk::Clerk;
-use sayso_core::{Actor, Door, Exit};
+use desk_thread::DeskThread;
+use sayso_core::{Actor, CommandExit, EntryPoint};
 use sayso_engine::Desk;
-use state::State;
+use state::InboxState;
 use std::io::IsTerminal;
 
 /// True if full screen is possible and wanted.
-pub(crate) fn fits(context: &Context<'_>) -> bool {
+pub(crate) fn fits(context: &CliContext<'_>) -> bool {
     let (globals, out) = (&context.globals, context.out);
     let can_move = std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb");
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -42,15 +42,15 @@ pub(crate) fn fits(context: &Context<'_>) -> bool {
 
 /// Opens the inbox and stays until the person leaves.
 pub(crate) fn open(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: Desk,
     me: Actor,
-    view: View,
-    scope: Scope,
-) -> Result<Exit> {
-    let me = Actor { door: Door::Tui, ..me };
-    let mut state = State::new(me.clone(), desk.space_name(), view);
+    view: InboxListKind,
+    scope: InboxScope,
+) -> Result<CommandExit> {
+    let me = Actor { door: EntryPoint::Tui, ..me };
+    let mut state = InboxState::new(me.clone(), desk.space_name(), view);
     state.colour = context.out.has_colour();
-    let clerk = Clerk { desk, me, scope, globals: context.globals.clone() };
+    let clerk = DeskThread { desk, me, scope, globals: context.globals.clone() };
     app::run(context, clerk, state)
 }

@@ -20,11 +20,11 @@ static IS_OURS: AtomicBool = AtomicBool::new(false);
 static IS_BROKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal in raw mode. Dropping it restores the terminal.
-pub(super) struct Screen {
+pub(super) struct TerminalScreen {
     pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
-impl Screen {
+impl TerminalScreen {
     pub(super) fn take() -> Result<Self> {
         give_back_on_panic();
         enter()?;
@@ -51,7 +51,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         leave();
     }

@@ -1,19 +1,19 @@
 //! The state of the terminal inbox: the list, the open card, the input line, held answers. Nothing here fetches,
 //! draws or reads the clock.
 
-use super::keys::Pressed;
+use super::keys::KeyPress;
 use super::view::{CardFrame, ShownCard};
 use crate::exit::Failure;
-use sayso_core::gate::{Gate, Receipt, Whose};
-use sayso_core::{Actor, Digest, GateId, Kind, Shape, Timestamp, text};
-use sayso_engine::{Asked, Say, SayOutcome};
+use sayso_core::gate::{Gate, GateAudience, Receipt};
+use sayso_core::{Actor, AnswerShape, Digest, GateId, GateKind, Timestamp, text};
+use sayso_engine::{AnswerOutcome, CardAnswer, CardView};
 use sayso_server::keys::DEAD_TIME;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// The whole state of the inbox.
-pub(crate) struct State {
+pub(crate) struct InboxState {
     /// The person at this terminal.
     pub(super) me: Actor,
     pub(super) space: String,
@@ -24,62 +24,62 @@ pub(crate) struct State {
     pub(super) now: Timestamp,
     /// The time the program has run.
     pub(super) clock: Duration,
-    pub(super) list: List,
-    pub(super) pane: Pane,
+    pub(super) list: InboxList,
+    pub(super) pane: InboxPane,
     /// The number of card lines that are scrolled away above.
     pub(super) scroll: usize,
     /// The card on the screen, and the time since which it is there.
-    pub(super) drawn: Option<Drawn>,
+    pub(super) drawn: Option<DrawnCard>,
     pub(super) hides_diffs: bool,
-    pub(super) mode: Mode,
-    pub(super) drafts: BTreeMap<GateId, Draft>,
+    pub(super) mode: InputMode,
+    pub(super) drafts: BTreeMap<GateId, AnswerDraft>,
     /// Unfinished texts that are not part of an answer yet. The same key reopens them.
-    pub(super) kept: BTreeMap<(GateId, Sort), String>,
+    pub(super) kept: BTreeMap<(GateId, DraftKind), String>,
     /// Drafts for cards that ended before they were sent, with the names of the cards.
     pub(super) too_late: Vec<(String, String)>,
     /// The time of the last dropped key: further typing is not meant for this card either.
     pub(super) dropped_at: Option<Duration>,
     /// The marked cards, as they were when they were marked.
-    pub(super) marks: BTreeMap<GateId, Target>,
+    pub(super) marks: BTreeMap<GateId, AnswerTarget>,
     /// Requests that wait for the identity check.
-    pub(super) proving: VecDeque<Wish>,
+    pub(super) proving: VecDeque<ProofRequest>,
     /// Answers that are not sent yet, each with its own undo window; the latest last.
-    pub(super) held: Vec<Held>,
+    pub(super) held: Vec<HeldAnswer>,
     /// Answers that are being sent.
-    pub(super) sending: Vec<Spoken>,
+    pub(super) sending: Vec<OutgoingAnswer>,
     /// Answers that did not arrive, or whose outcome is unknown.
-    pub(super) unsent: Vec<Spoken>,
+    pub(super) unsent: Vec<OutgoingAnswer>,
     /// The time of the next retry.
     pub(super) again_at: Duration,
-    pub(super) said: Said,
+    pub(super) said: StatusMessage,
     /// The number of cards that wait for this person's groups, as far as it is known.
-    pub(super) in_groups: Option<Count>,
+    pub(super) in_groups: Option<CardCount>,
     /// Changes that arrived during a refresh.
     pub(super) changed: Option<BTreeSet<GateId>>,
     pub(super) is_refreshing: bool,
     pub(super) looking: Option<GateId>,
     /// The connection loss, while the desk is unreachable.
-    pub(super) away: Option<Away>,
+    pub(super) away: Option<ConnectionLoss>,
     pub(super) is_leaving: bool,
     /// Messages to print once the screen is gone.
-    pub(super) farewell: Vec<Farewell>,
+    pub(super) farewell: Vec<ExitMessage>,
 }
 
-impl State {
-    pub(crate) fn new(me: Actor, space: &str, view: View) -> Self {
+impl InboxState {
+    pub(crate) fn new(me: Actor, space: &str, view: InboxListKind) -> Self {
         Self {
             me,
-            space: text::harmless_line(space),
+            space: text::sanitize_line(space),
             size: (80, 24),
             colour: true,
             now: Timestamp::from_micros(0),
             clock: Duration::ZERO,
-            list: List::new(view, 0),
-            pane: Pane::List,
+            list: InboxList::new(view, 0),
+            pane: InboxPane::List,
             scroll: 0,
             drawn: None,
             hides_diffs: false,
-            mode: Mode::Look,
+            mode: InputMode::Look,
             drafts: BTreeMap::new(),
             kept: BTreeMap::new(),
             too_late: vec![],
@@ -90,7 +90,7 @@ impl State {
             sending: vec![],
             unsent: vec![],
             again_at: Duration::ZERO,
-            said: Said::default(),
+            said: StatusMessage::default(),
             in_groups: None,
             changed: None,
             is_refreshing: false,
@@ -102,7 +102,7 @@ impl State {
     }
 
     /// The row under the cursor, if the filter shows it.
-    pub(super) fn here(&self) -> Option<&Row> {
+    pub(super) fn here(&self) -> Option<&InboxRow> {
         self.list.rows.get(self.list.cursor?).filter(|row| self.list.lets_through(row))
     }
 
@@ -118,44 +118,46 @@ impl State {
         row.is_some_and(|row| self.list.lets_through(row))
     }
 
-    pub(super) fn draft(&self, gate: &Gate) -> Draft {
+    pub(super) fn draft(&self, gate: &Gate) -> AnswerDraft {
         let draft = self.drafts.get(&gate.opened.id).filter(|draft| draft.digest == gate.digest);
-        draft.cloned().unwrap_or_else(|| Draft::of(gate))
+        draft.cloned().unwrap_or_else(|| AnswerDraft::of(gate))
     }
 
-    pub(super) fn draft_mut(&mut self, gate: &Gate) -> &mut Draft {
-        let draft = self.drafts.entry(gate.opened.id).or_insert_with(|| Draft::of(gate));
+    pub(super) fn draft_mut(&mut self, gate: &Gate) -> &mut AnswerDraft {
+        let draft = self.drafts.entry(gate.opened.id).or_insert_with(|| AnswerDraft::of(gate));
         if draft.digest != gate.digest {
-            *draft = Draft::of(gate);
+            *draft = AnswerDraft::of(gate);
         }
         draft
     }
 
-    pub(super) fn say(&mut self, words: impl Into<String>) {
-        self.said = Said { words: words.into(), since: self.clock, ..Said::default() };
+    pub(super) fn set_message(&mut self, words: impl Into<String>) {
+        self.said =
+            StatusMessage { words: words.into(), since: self.clock, ..StatusMessage::default() };
     }
 
-    pub(super) fn complain(&mut self, words: impl Into<String>) {
+    pub(super) fn set_error(&mut self, words: impl Into<String>) {
         let words = words.into();
-        self.said = Said { words, is_wrong: true, since: self.clock, is_until_heard: false };
+        self.said =
+            StatusMessage { words, is_wrong: true, since: self.clock, is_until_heard: false };
     }
 
     /// The desk has replied: a message about its failure is cleared.
-    pub(super) fn hear(&mut self) {
+    pub(super) fn clear_failure(&mut self) {
         if self.said.is_until_heard {
-            self.said = Said::default();
+            self.said = StatusMessage::default();
         }
     }
 
     /// Clears the message, since it belonged to the previous card. An error stays until there was time to read it.
-    pub(super) fn hush(&mut self) {
+    pub(super) fn clear_message(&mut self) {
         if !self.said.is_wrong || self.clock >= self.said.since + READ_TIME {
-            self.said = Said::default();
+            self.said = StatusMessage::default();
         }
     }
 
     /// True if an answer to this gate is not settled yet.
-    pub(super) fn is_going(&self, gate: GateId) -> bool {
+    pub(super) fn is_pending(&self, gate: GateId) -> bool {
         let held = self.held.iter().any(|held| held.spoken.names(gate));
         let proving = self.proving.iter().any(|wish| wish.names(gate));
         let mut on_its_way = self.sending.iter().chain(&self.unsent);
@@ -176,8 +178,8 @@ impl State {
 
     /// True if this person may answer it. The desk has already filtered their own lists.
     pub(super) fn is_mine(&self, gate: &Gate) -> bool {
-        matches!(self.list.view, View::Yours | View::Groups)
-            || gate.whose(&self.me) != Whose::Others
+        matches!(self.list.view, InboxListKind::Yours | InboxListKind::Groups)
+            || gate.audience_for(&self.me) != GateAudience::Others
     }
 }
 
@@ -186,60 +188,61 @@ const READ_TIME: Duration = Duration::from_secs(3);
 
 /// The filters of the list from the command line.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Scope {
+pub(crate) struct InboxScope {
     /// Only these kinds; empty means all.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<GateKind>,
     /// Includes snoozed cards.
     pub(crate) all: bool,
 }
 
 /// The lists of the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum InboxListKind {
     Yours,
     Groups,
     All,
     Done,
 }
 
-impl View {
-    pub(super) const ALL: [View; 4] = [View::Yours, View::Groups, View::All, View::Done];
+impl InboxListKind {
+    pub(super) const ALL: [InboxListKind; 4] =
+        [InboxListKind::Yours, InboxListKind::Groups, InboxListKind::All, InboxListKind::Done];
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            View::Yours => "You",
-            View::Groups => "Your groups",
-            View::All => "Watching",
-            View::Done => "Done",
+            InboxListKind::Yours => "You",
+            InboxListKind::Groups => "Your groups",
+            InboxListKind::All => "Watching",
+            InboxListKind::Done => "Done",
         }
     }
 
     pub(super) fn next(self) -> Self {
         match self {
-            View::Yours => View::Groups,
-            View::Groups => View::All,
-            View::All => View::Done,
-            View::Done => View::Yours,
+            InboxListKind::Yours => InboxListKind::Groups,
+            InboxListKind::Groups => InboxListKind::All,
+            InboxListKind::All => InboxListKind::Done,
+            InboxListKind::Done => InboxListKind::Yours,
         }
     }
 
     /// The message of an empty list.
-    pub(super) fn is_empty(self) -> &'static str {
+    pub(super) fn empty_message(self) -> &'static str {
         match self {
-            View::Yours => "Nothing waits for you.",
-            View::Groups => "Nothing waits for your groups.",
-            View::All => "Nothing waits for anybody.",
-            View::Done => "Nothing has been answered yet.",
+            InboxListKind::Yours => "Nothing waits for you.",
+            InboxListKind::Groups => "Nothing waits for your groups.",
+            InboxListKind::All => "Nothing waits for anybody.",
+            InboxListKind::Done => "Nothing has been answered yet.",
         }
     }
 }
 
 /// The list. A row never moves and never disappears until the list is loaded anew.
-pub(super) struct List {
+pub(super) struct InboxList {
     /// The number of this list: a page that was fetched for an earlier list is dropped.
     pub(super) number: u64,
-    pub(super) view: View,
-    pub(super) rows: Vec<Row>,
+    pub(super) view: InboxListKind,
+    pub(super) rows: Vec<InboxRow>,
     pub(super) cursor: Option<usize>,
     /// The first row on the screen, among those the filter lets through.
     pub(super) top: usize,
@@ -257,8 +260,8 @@ pub(super) struct List {
     pub(super) alerts: Vec<String>,
 }
 
-impl List {
-    pub(super) fn new(view: View, number: u64) -> Self {
+impl InboxList {
+    pub(super) fn new(view: InboxListKind, number: u64) -> Self {
         Self {
             number,
             view,
@@ -281,7 +284,7 @@ impl List {
         rows.filter(|(_, row)| self.lets_through(row)).map(|(at, _)| at).collect()
     }
 
-    fn lets_through(&self, row: &Row) -> bool {
+    fn lets_through(&self, row: &InboxRow) -> bool {
         self.filter.is_empty() || row.has(&self.filter)
     }
 
@@ -292,8 +295,8 @@ impl List {
 
 /// A row: a card, as it was last fetched.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
-    pub(super) asked: Asked,
+pub(crate) struct InboxRow {
+    pub(super) asked: CardView,
     /// The displayed ID of the waiting task.
     pub(super) task: Option<String>,
     /// Its timeline, once it was loaded.
@@ -302,8 +305,8 @@ pub(crate) struct Row {
     pub(super) is_gone: bool,
 }
 
-impl Row {
-    pub(super) fn new(asked: Asked, task: Option<String>) -> Self {
+impl InboxRow {
+    pub(super) fn new(asked: CardView, task: Option<String>) -> Self {
         Self { asked, task, receipt: None, is_gone: false }
     }
 
@@ -316,7 +319,7 @@ impl Row {
     }
 
     /// True if it is snoozed.
-    pub(super) fn is_put_off(&self, now: Timestamp) -> bool {
+    pub(super) fn is_snoozed(&self, now: Timestamp) -> bool {
         self.gate().snoozed_until.is_some_and(|until| until > now)
     }
 
@@ -330,15 +333,15 @@ impl Row {
     }
 
     /// The gate and digest that an answer names.
-    pub(super) fn target(&self) -> Target {
+    pub(super) fn target(&self) -> AnswerTarget {
         let same = self.asked.same.as_ref().map(ToString::to_string);
-        Target { gate: self.id(), digest: self.gate().digest.clone(), same }
+        AnswerTarget { gate: self.id(), digest: self.gate().digest.clone(), same }
     }
 }
 
 /// A card in the version that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct AnswerTarget {
     pub(super) gate: GateId,
     pub(super) digest: Digest,
     pub(super) same: Option<String>,
@@ -346,14 +349,14 @@ pub(super) struct Target {
 
 /// The pane in front, on a screen with room for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pane {
+pub(super) enum InboxPane {
     List,
     Card,
 }
 
 /// A card on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Drawn {
+pub(super) struct DrawnCard {
     pub(super) gate: GateId,
     pub(super) digest: Digest,
     pub(super) is_open: bool,
@@ -367,7 +370,7 @@ pub(super) struct Drawn {
     pub(super) unread: usize,
 }
 
-impl Drawn {
+impl DrawnCard {
     /// Notes what was on the screen for a moment by now. What was passed over was not read.
     pub(super) fn note(&mut self, at: Duration) {
         let CardFrame { first, end, asked } = self.frame;
@@ -384,7 +387,7 @@ impl Drawn {
 
 /// The input mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum InputMode {
     Look,
     Help {
         scroll: usize,
@@ -393,16 +396,16 @@ pub(super) enum Mode {
         typed: String,
         at: usize,
     },
-    Field(Field),
+    Field(InputLine),
     /// A line that was cut off, because its card has changed. The person who typed it may not have looked up yet, so
     /// no key counts before Enter or Esc.
-    Cut(Field),
+    Cut(InputLine),
 }
 
 /// An input line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) purpose: Purpose,
+pub(super) struct InputLine {
+    pub(super) purpose: LinePurpose,
     pub(super) title: String,
     pub(super) label: &'static str,
     pub(super) text: String,
@@ -414,43 +417,43 @@ pub(super) struct Field {
 
 /// The purpose of an input line. A line about a card names the card in the version seen when the line was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum LinePurpose {
     Filter,
-    Reject(Vec<Target>),
-    Snooze(Target),
-    Delegate(Target),
+    Reject(Vec<AnswerTarget>),
+    Snooze(AnswerTarget),
+    Delegate(AnswerTarget),
     /// The answer, or direction.
-    Text(Target),
+    Text(AnswerTarget),
     /// Options by number or name, or a custom answer.
-    Pick(Target),
+    Pick(AnswerTarget),
     /// The reason, or a note on the work done.
-    Reason(Target),
+    Reason(AnswerTarget),
 }
 
-impl Purpose {
+impl LinePurpose {
     /// The cards it is about; none for the filter.
-    pub(super) fn targets(&self) -> &[Target] {
+    pub(super) fn targets(&self) -> &[AnswerTarget] {
         match self {
-            Purpose::Filter => &[],
-            Purpose::Reject(targets) => targets,
-            Purpose::Snooze(target)
-            | Purpose::Delegate(target)
-            | Purpose::Text(target)
-            | Purpose::Pick(target)
-            | Purpose::Reason(target) => std::slice::from_ref(target),
+            LinePurpose::Filter => &[],
+            LinePurpose::Reject(targets) => targets,
+            LinePurpose::Snooze(target)
+            | LinePurpose::Delegate(target)
+            | LinePurpose::Text(target)
+            | LinePurpose::Pick(target)
+            | LinePurpose::Reason(target) => std::slice::from_ref(target),
         }
     }
 
     /// The key under which an unfinished line is kept.
-    pub(super) fn place(&self) -> Option<(GateId, Sort)> {
+    pub(super) fn place(&self) -> Option<(GateId, DraftKind)> {
         let sort = match self {
-            Purpose::Filter => return None,
-            Purpose::Reject(_) => Sort::Reject,
-            Purpose::Snooze(_) => Sort::Snooze,
-            Purpose::Delegate(_) => Sort::Delegate,
-            Purpose::Text(_) => Sort::Text,
-            Purpose::Pick(_) => Sort::Pick,
-            Purpose::Reason(_) => Sort::Reason,
+            LinePurpose::Filter => return None,
+            LinePurpose::Reject(_) => DraftKind::Reject,
+            LinePurpose::Snooze(_) => DraftKind::Snooze,
+            LinePurpose::Delegate(_) => DraftKind::Delegate,
+            LinePurpose::Text(_) => DraftKind::Text,
+            LinePurpose::Pick(_) => DraftKind::Pick,
+            LinePurpose::Reason(_) => DraftKind::Reason,
         };
         Some((self.targets().first()?.gate, sort))
     }
@@ -458,7 +461,7 @@ impl Purpose {
 
 /// The kind of an unfinished text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Sort {
+pub(super) enum DraftKind {
     Reject,
     Snooze,
     Delegate,
@@ -471,7 +474,7 @@ pub(super) enum Sort {
 
 /// An answer draft.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Draft {
+pub(super) struct AnswerDraft {
     pub(super) digest: Digest,
     pub(super) picked: BTreeSet<usize>,
     pub(super) other: String,
@@ -483,7 +486,7 @@ pub(super) struct Draft {
     pub(super) wrong: Vec<String>,
 }
 
-impl Draft {
+impl AnswerDraft {
     pub(super) fn of(gate: &Gate) -> Self {
         Self {
             digest: gate.digest.clone(),
@@ -500,17 +503,17 @@ impl Draft {
 
 /// An answer of this person to one card or several.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Spoken {
-    pub(super) says: Vec<Say>,
+pub(super) struct OutgoingAnswer {
+    pub(super) says: Vec<CardAnswer>,
     /// The action in progress: "approving g7k2m".
     pub(super) words: String,
     /// The content of the answer in a few words, where it is more than a verdict.
     pub(super) content: String,
     /// The marks that were removed for it; an undo restores them.
-    pub(super) marked: Vec<Target>,
+    pub(super) marked: Vec<AnswerTarget>,
 }
 
-impl Spoken {
+impl OutgoingAnswer {
     pub(super) fn names(&self, gate: GateId) -> bool {
         self.says.iter().any(|say| say.gate == gate)
     }
@@ -518,7 +521,7 @@ impl Spoken {
 
 /// A connection loss.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Away {
+pub(super) struct ConnectionLoss {
     pub(super) why: String,
     /// The time of the loss; the list on the screen is from before.
     pub(super) since: Timestamp,
@@ -528,31 +531,31 @@ pub(super) struct Away {
 
 /// A request that waits for the identity check.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Wish {
-    Answer(Spoken),
+pub(super) enum ProofRequest {
+    Answer(OutgoingAnswer),
     /// Another action that only a person may do.
-    Deed(GateId, Effect),
+    Deed(GateId, InboxEffect),
 }
 
-impl Wish {
+impl ProofRequest {
     pub(super) fn names(&self, gate: GateId) -> bool {
         match self {
-            Wish::Answer(spoken) => spoken.names(gate),
-            Wish::Deed(of, _) => *of == gate,
+            ProofRequest::Answer(spoken) => spoken.names(gate),
+            ProofRequest::Deed(of, _) => *of == gate,
         }
     }
 }
 
 /// An answer in its undo window.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Held {
-    pub(super) spoken: Spoken,
+pub(super) struct HeldAnswer {
+    pub(super) spoken: OutgoingAnswer,
     pub(super) until: Duration,
 }
 
 /// The message in the status line above the keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct StatusMessage {
     pub(super) words: String,
     pub(super) is_wrong: bool,
     /// The time since which it is shown.
@@ -562,7 +565,7 @@ pub(super) struct Said {
 }
 
 /// A message that is printed once the screen is gone.
-pub(crate) enum Farewell {
+pub(crate) enum ExitMessage {
     Good(String),
     /// An answer came too late for its card, which the screen had shown already.
     Note(GateId, String),
@@ -570,8 +573,8 @@ pub(crate) enum Farewell {
 }
 
 /// An event of the inbox.
-pub(crate) enum Event {
-    Key(Pressed),
+pub(crate) enum InboxEvent {
+    Key(KeyPress),
     Pasted(String),
     Resized(u16, u16),
     Tick(Timestamp),
@@ -580,15 +583,15 @@ pub(crate) enum Event {
     Page {
         list: u64,
         is_first: bool,
-        page: Result<Page, Failure>,
+        page: Result<LoadedPage, Failure>,
     },
     Refreshed {
         list: u64,
-        found: Result<Refreshed, Failure>,
+        found: Result<RefreshedList, Failure>,
     },
     Looked {
         gate: GateId,
-        found: Result<Box<(Asked, Receipt)>, Failure>,
+        found: Result<Box<(CardView, Receipt)>, Failure>,
     },
     /// These gates have changed, or others have.
     Changed(Vec<GateId>),
@@ -597,8 +600,8 @@ pub(crate) enum Event {
     /// The result of the identity check: true if this terminal must be unlocked first.
     Proved(Result<bool, Failure>),
     /// The text from the editor; none if it was left without saving.
-    Written(Written, Result<Option<String>, Failure>),
-    Sent(Vec<GateId>, Result<Vec<SayOutcome>, Failure>),
+    Written(EditorSession, Result<Option<String>, Failure>),
+    Sent(Vec<GateId>, Result<Vec<AnswerOutcome>, Failure>),
     /// Another action was done; its message.
     Done(GateId, Result<String, Failure>),
     /// The program continues after it was suspended.
@@ -608,22 +611,22 @@ pub(crate) enum Event {
 }
 
 /// A page of a list.
-pub(crate) struct Page {
-    pub(super) rows: Vec<Row>,
+pub(crate) struct LoadedPage {
+    pub(super) rows: Vec<InboxRow>,
     pub(super) next: Option<GateId>,
     pub(super) alerts: Vec<String>,
     /// The number of cards that wait for the person's groups; none if it was not counted.
-    pub(super) in_groups: Option<Count>,
+    pub(super) in_groups: Option<CardCount>,
 }
 
 /// A count, with a mark if there are more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Count {
+pub(crate) struct CardCount {
     pub(super) number: usize,
     pub(super) and_more: bool,
 }
 
-impl std::fmt::Display for Count {
+impl std::fmt::Display for CardCount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let more = if self.and_more { "+" } else { "" };
         write!(f, "{}{more}", self.number)
@@ -631,33 +634,33 @@ impl std::fmt::Display for Count {
 }
 
 /// A refreshed list: its first page, and the changed cards.
-pub(crate) struct Refreshed {
-    pub(super) first: Page,
-    pub(super) cards: Vec<Asked>,
+pub(crate) struct RefreshedList {
+    pub(super) first: LoadedPage,
+    pub(super) cards: Vec<CardView>,
 }
 
 /// An effect that `update` asks for. The loop runs it, or passes it to the desk thread; nothing else has side
 /// effects.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Effect {
+pub(crate) enum InboxEffect {
     Load {
         list: u64,
-        view: View,
+        view: InboxListKind,
         after: Option<GateId>,
     },
     Refresh {
         list: u64,
-        view: View,
+        view: InboxListKind,
         gates: Vec<GateId>,
     },
     Look(GateId),
-    See(Box<Asked>),
+    See(Box<CardView>),
     Prove,
     /// Asks for the passphrase, outside of the screen.
     Unlock,
     /// Opens the editor, outside of the screen.
-    Write(Written, Writing),
-    Send(Vec<Say>),
+    Write(EditorSession, EditorContent),
+    Send(Vec<CardAnswer>),
     /// Puts one of our commands on the clipboard, if the terminal supports it.
     Copy(String),
     Snooze(GateId, String),
@@ -670,33 +673,33 @@ pub(crate) enum Effect {
 
 /// An editor session: the card and the kind of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub(super) target: Target,
-    pub(super) what: What,
+pub(crate) struct EditorSession {
+    pub(super) target: AnswerTarget,
+    pub(super) what: EditedText,
     /// True if held answers were sent when the editor opened.
     pub(super) has_sent: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EditedText {
     Text,
     Form,
     Arguments,
 }
 
-impl What {
-    pub(super) fn sort(self) -> Sort {
+impl EditedText {
+    pub(super) fn sort(self) -> DraftKind {
         match self {
-            What::Text => Sort::Text,
-            What::Form => Sort::Form,
-            What::Arguments => Sort::Arguments,
+            EditedText::Text => DraftKind::Text,
+            EditedText::Form => DraftKind::Form,
+            EditedText::Arguments => DraftKind::Arguments,
         }
     }
 }
 
 /// The initial content of the editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Writing {
+pub(crate) enum EditorContent {
     /// A question above a line, and the draft below it.
     Below {
         question: String,
@@ -710,5 +713,5 @@ pub(crate) enum Writing {
 
 /// True if the answer is a verdict and nothing else.
 pub(super) fn is_verdict(gate: &Gate) -> bool {
-    gate.card.shape == Shape::Verdict
+    gate.card.shape == AnswerShape::Verdict
 }

@@ -2,21 +2,22 @@
 //! clock: `at` is the time the program has run.
 
 use super::answer;
-use super::kept;
-use super::line;
-use super::press;
+use super::drafts;
+use super::input_line;
+use super::key_handler;
+use super::retry_queue;
 use super::state::{
-    Drawn, Effect, Event, Farewell, List, Mode, Page, Purpose, Refreshed, Row, Sort, Spoken, State,
-    View, What, Written,
+    DraftKind, DrawnCard, EditedText, EditorSession, ExitMessage, InboxEffect, InboxEvent,
+    InboxList, InboxListKind, InboxRow, InboxState, InputMode, LinePurpose, LoadedPage,
+    OutgoingAnswer, RefreshedList,
 };
-use super::unsent;
 use super::view::{ShownCard, places};
 use crate::exit::Failure;
 use sayso_core::gate::Receipt;
 use sayso_core::{Code, GateId};
-use sayso_engine::{Asked, SayOutcome};
+use sayso_engine::{AnswerOutcome, CardView};
 use sayso_server::keys::DEAD_TIME;
-use sayso_server::prose::ending_in_words;
+use sayso_server::text::ending_in_words;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -27,25 +28,25 @@ const AHEAD: usize = 15;
 const ROWS_MAX: usize = 5_000;
 
 /// Applies an event.
-pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effect> {
+pub(crate) fn update(state: &mut InboxState, event: InboxEvent, at: Duration) -> Vec<InboxEffect> {
     state.clock = at;
     match event {
-        Event::Key(key) => press::press(state, &key, at),
-        Event::Pasted(text) => press::paste(state, &text),
-        Event::Resized(columns, rows) => resized(state, (columns, rows)),
-        Event::Tick(now) => {
+        InboxEvent::Key(key) => key_handler::handle_key(state, &key, at),
+        InboxEvent::Pasted(text) => key_handler::paste(state, &text),
+        InboxEvent::Resized(columns, rows) => resized(state, (columns, rows)),
+        InboxEvent::Tick(now) => {
             state.now = now;
             tick(state, at)
         }
-        Event::Drawn(card) => drawn(state, card, at),
-        Event::Page { list, is_first, page } if list == state.list.number => match page {
+        InboxEvent::Drawn(card) => drawn(state, card, at),
+        InboxEvent::Page { list, is_first, page } if list == state.list.number => match page {
             Ok(page) => take_page(state, page, is_first),
             Err(failure) => {
                 (state.list.is_loading, state.list.is_seeking_end) = (false, false);
                 unheard(state, &failure)
             }
         },
-        Event::Refreshed { list, found } if list == state.list.number => {
+        InboxEvent::Refreshed { list, found } if list == state.list.number => {
             state.is_refreshing = false;
             let mut effects = match found {
                 Ok(found) => take_refreshed(state, found),
@@ -56,49 +57,49 @@ pub(crate) fn update(state: &mut State, event: Event, at: Duration) -> Vec<Effec
             effects
         }
         // For a list that is not shown any more.
-        Event::Page { .. } | Event::Refreshed { .. } => vec![],
-        Event::Looked { gate, found } => looked(state, gate, found),
-        Event::Changed(gates) => refresh(state, &gates),
-        Event::Reached(away) => unsent::reached(state, away, at),
-        Event::Proved(outcome) => answer::proved(state, outcome, at),
-        Event::Written(written, outcome) => take_written(state, &written, outcome),
-        Event::Sent(gates, outcome) => sent(state, &gates, outcome),
-        Event::Done(gate, outcome) => done(state, gate, outcome),
-        Event::Resumed => {
+        InboxEvent::Page { .. } | InboxEvent::Refreshed { .. } => vec![],
+        InboxEvent::Looked { gate, found } => looked(state, gate, found),
+        InboxEvent::Changed(gates) => refresh(state, &gates),
+        InboxEvent::Reached(away) => retry_queue::reached(state, away, at),
+        InboxEvent::Proved(outcome) => answer::on_proved(state, outcome, at),
+        InboxEvent::Written(written, outcome) => take_written(state, &written, outcome),
+        InboxEvent::Sent(gates, outcome) => sent(state, &gates, outcome),
+        InboxEvent::Done(gate, outcome) => done(state, gate, outcome),
+        InboxEvent::Resumed => {
             // The person could not undo them while the program was suspended, so they are not sent.
             while !state.held.is_empty() {
-                answer::take_back(state);
+                answer::undo(state);
             }
             drawn(state, None, at)
         }
-        Event::Ended => ended(state),
+        InboxEvent::Ended => ended(state),
     }
 }
 
 /// The first effect: to load the list.
-pub(crate) fn begin(state: &State) -> Vec<Effect> {
-    vec![Effect::Load { list: state.list.number, view: state.list.view, after: None }]
+pub(crate) fn begin(state: &InboxState) -> Vec<InboxEffect> {
+    vec![InboxEffect::Load { list: state.list.number, view: state.list.view, after: None }]
 }
 
 /// Switches to another list.
-pub(super) fn show_view(state: &mut State, view: View) -> Vec<Effect> {
-    state.list = List::new(view, state.list.number + 1);
+pub(super) fn show_view(state: &mut InboxState, view: InboxListKind) -> Vec<InboxEffect> {
+    state.list = InboxList::new(view, state.list.number + 1);
     (state.is_refreshing, state.changed) = (false, None);
     state.marks.clear();
-    state.pane = super::state::Pane::List;
+    state.pane = super::state::InboxPane::List;
     (state.drawn, state.scroll) = (None, 0);
     begin(state)
 }
 
 /// Puts the cursor on a row.
-pub(super) fn select(state: &mut State, place: usize) -> Vec<Effect> {
+pub(super) fn select(state: &mut InboxState, place: usize) -> Vec<InboxEffect> {
     if state.list.cursor == Some(place) || place >= state.list.rows.len() {
         return vec![];
     }
     (state.list.cursor, state.list.hidden) = (Some(place), None);
     // Not drawn yet, so it cannot be answered yet.
     (state.drawn, state.scroll) = (None, 0);
-    state.hush();
+    state.clear_message();
     keep_in_sight(state);
     let mut effects = look(state);
     if place + AHEAD >= state.list.rows.len() {
@@ -108,48 +109,51 @@ pub(super) fn select(state: &mut State, place: usize) -> Vec<Effect> {
 }
 
 /// Fetches the next page, early enough that the person does not wait at the end.
-fn more(state: &mut State) -> Vec<Effect> {
+fn more(state: &mut InboxState) -> Vec<InboxEffect> {
     let (list, view) = (state.list.number, state.list.view);
     let Some(after) = state.list.next.filter(|_| !state.list.is_loading) else { return vec![] };
     state.list.is_loading = true;
-    vec![Effect::Load { list, view, after: Some(after) }]
+    vec![InboxEffect::Load { list, view, after: Some(after) }]
 }
 
 /// Continues a search, a page at a time: for the filter text, or the end of the list.
-pub(super) fn seek(state: &mut State) -> Vec<Effect> {
+pub(super) fn seek(state: &mut InboxState) -> Vec<InboxEffect> {
     let list = &state.list;
     let is_seeking = list.is_seeking_end || !list.filter.is_empty();
     let goes_on = list.next.is_some() && list.rows.len() < ROWS_MAX;
     if is_seeking && goes_on {
         if list.is_seeking_end {
-            state.say("looking for the end of the list …");
+            state.set_message("looking for the end of the list …");
         }
         return more(state);
     }
     let shown = state.list.shown();
     let last = shown.last().copied().filter(|_| std::mem::take(&mut state.list.is_seeking_end));
     let Some(last) = last else { return vec![] };
-    state.hush();
+    state.clear_message();
     let effects = select(state, last);
     if state.list.next.is_some() {
-        state.say(format!("the list goes on; these are the first {}", state.list.rows.len()));
+        state.set_message(format!(
+            "the list goes on; these are the first {}",
+            state.list.rows.len()
+        ));
     }
     effects
 }
 
 /// Loads the details of the card under the cursor; one at a time, and then those of the card that is under it by
 /// then.
-pub(super) fn look(state: &mut State) -> Vec<Effect> {
-    let Some(gate) = state.here().map(Row::id).filter(|_| state.looking.is_none()) else {
+pub(super) fn look(state: &mut InboxState) -> Vec<InboxEffect> {
+    let Some(gate) = state.here().map(InboxRow::id).filter(|_| state.looking.is_none()) else {
         return vec![];
     };
     state.looking = Some(gate);
-    vec![Effect::Look(gate)]
+    vec![InboxEffect::Look(gate)]
 }
 
 /// Scrolls the list just enough to show the row of the cursor. The cursor leaves a row that the filter hides, and
 /// returns to it later.
-pub(super) fn keep_in_sight(state: &mut State) {
+pub(super) fn keep_in_sight(state: &mut InboxState) {
     let room = places(state).map_or(1, |places| places.rows_max());
     let shown = state.list.shown();
     let list = &mut state.list;
@@ -167,7 +171,7 @@ pub(super) fn keep_in_sight(state: &mut State) {
     *top = (*top).min(shown.len().saturating_sub(1));
 }
 
-fn resized(state: &mut State, size: (u16, u16)) -> Vec<Effect> {
+fn resized(state: &mut InboxState, size: (u16, u16)) -> Vec<InboxEffect> {
     state.size = size;
     // Its lines are others now. One that was read to its end stays read.
     if let Some(drawn) = state.drawn.as_mut().filter(|drawn| drawn.unread > 0) {
@@ -177,9 +181,9 @@ fn resized(state: &mut State, size: (u16, u16)) -> Vec<Effect> {
     vec![]
 }
 
-fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
+fn tick(state: &mut InboxState, at: Duration) -> Vec<InboxEffect> {
     let mut effects = answer::send_due(state, at);
-    effects.extend(unsent::say_again(state, at));
+    effects.extend(retry_queue::retry_due(state, at));
     if let Some(drawn) = &mut state.drawn
         && drawn.is_open
         && !drawn.is_seen
@@ -188,13 +192,13 @@ fn tick(state: &mut State, at: Duration) -> Vec<Effect> {
         drawn.is_seen = true;
         let gate = drawn.gate;
         let row = state.list.place_of(gate).and_then(|place| state.list.rows.get(place));
-        effects.extend(row.map(|row| Effect::See(Box::new(row.asked.clone()))));
+        effects.extend(row.map(|row| InboxEffect::See(Box::new(row.asked.clone()))));
     }
     effects
 }
 
 /// Records the first frame in which a card was drawn in this version.
-fn drawn(state: &mut State, card: Option<ShownCard>, at: Duration) -> Vec<Effect> {
+fn drawn(state: &mut InboxState, card: Option<ShownCard>, at: Duration) -> Vec<InboxEffect> {
     let Some(ShownCard { gate, digest, is_open, frame }) = card else {
         state.drawn = None;
         return vec![];
@@ -209,15 +213,15 @@ fn drawn(state: &mut State, card: Option<ShownCard>, at: Duration) -> Vec<Effect
         }
         drawn => {
             let (since, framed, is_seen, unread) = (at, at, false, usize::MAX);
-            let it = Drawn { gate, digest, is_open, since, is_seen, frame, framed, unread };
+            let it = DrawnCard { gate, digest, is_open, since, is_seen, frame, framed, unread };
             *drawn = Some(it);
         }
     }
     vec![]
 }
 
-fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
-    state.hear();
+fn take_page(state: &mut InboxState, page: LoadedPage, is_first: bool) -> Vec<InboxEffect> {
+    state.clear_failure();
     state.in_groups = page.in_groups.or(state.in_groups);
     let list = &mut state.list;
     (list.is_loading, list.is_loaded, list.next) = (false, true, page.next);
@@ -231,7 +235,8 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
     }
     // The first card of a new list is selected, and the first match of a filter. Cards that come later are loaded
     // when the cursor goes there.
-    let is_finding = matches!(&state.mode, Mode::Field(field) if field.purpose == Purpose::Filter);
+    let is_finding =
+        matches!(&state.mode, InputMode::Field(field) if field.purpose == LinePurpose::Filter);
     let first = list.shown().first().copied();
     let first = first.filter(|_| list.cursor.is_none() && (is_first || is_finding));
     let mut effects = first.map_or(vec![], |first| select(state, first));
@@ -240,30 +245,30 @@ fn take_page(state: &mut State, page: Page, is_first: bool) -> Vec<Effect> {
 }
 
 /// Refreshes the list. Changes that arrive meanwhile are loaded after that, all at once.
-pub(super) fn refresh(state: &mut State, gates: &[GateId]) -> Vec<Effect> {
+pub(super) fn refresh(state: &mut InboxState, gates: &[GateId]) -> Vec<InboxEffect> {
     if state.is_refreshing || !state.list.is_loaded {
         state.changed.get_or_insert_default().extend(gates);
         return vec![];
     }
     state.is_refreshing = true;
     let gates: BTreeSet<_> = gates.iter().collect();
-    let concerns = |row: &&Row| {
+    let concerns = |row: &&InboxRow| {
         let mut askers = row.asked.askers.iter();
         gates.contains(&row.id()) || askers.any(|asker| gates.contains(&asker.gate))
     };
-    let gates = state.list.rows.iter().filter(concerns).map(Row::id).collect();
-    vec![Effect::Refresh { list: state.list.number, view: state.list.view, gates }]
+    let gates = state.list.rows.iter().filter(concerns).map(InboxRow::id).collect();
+    vec![InboxEffect::Refresh { list: state.list.number, view: state.list.view, gates }]
 }
 
 /// Applies a refreshed list. New rows come at the end; known rows stay in their place.
-fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
-    let Refreshed { first, cards } = found;
-    state.hear();
+fn take_refreshed(state: &mut InboxState, found: RefreshedList) -> Vec<InboxEffect> {
+    let RefreshedList { first, cards } = found;
+    state.clear_failure();
     state.in_groups = first.in_groups.or(state.in_groups);
-    let here = state.here().map(Row::id);
+    let here = state.here().map(InboxRow::id);
     let is_here = cards.iter().any(|card| Some(card.gate.opened.id) == here);
     cards.into_iter().for_each(|card| renew(state, card));
-    let waiting: BTreeSet<_> = first.rows.iter().map(Row::id).collect();
+    let waiting: BTreeSet<_> = first.rows.iter().map(InboxRow::id).collect();
     for row in first.rows {
         match state.list.place_of(row.id()) {
             Some(_) => renew(state, row.asked),
@@ -271,7 +276,7 @@ fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
         }
     }
     // If the first page is complete, an open card missing from it waits in another list.
-    if first.next.is_none() && state.list.view != View::Done {
+    if first.next.is_none() && state.list.view != InboxListKind::Done {
         for row in &mut state.list.rows {
             row.is_gone = row.gate().is_open() && !waiting.contains(&row.id());
         }
@@ -281,7 +286,7 @@ fn take_refreshed(state: &mut State, found: Refreshed) -> Vec<Effect> {
 }
 
 /// Replaces a card with its present version.
-fn renew(state: &mut State, asked: Asked) {
+fn renew(state: &mut InboxState, asked: CardView) {
     let gate = asked.gate.clone();
     let id = gate.opened.id;
     let Some(place) = state.list.place_of(id) else { return };
@@ -295,13 +300,14 @@ fn renew(state: &mut State, asked: Asked) {
     // An answer to an earlier version of the card does not apply to this one.
     state.marks.remove(&id);
     let forgotten = answer::forget(state, id);
-    let is_here = state.here().map(Row::id) == Some(id);
+    let is_here = state.here().map(InboxRow::id) == Some(id);
     if is_here {
         (state.drawn, state.scroll) = (None, 0);
     }
-    let (is_carried, is_cut) = (kept::carry_over(state, &gate), line::cut_off(state, &gate));
+    let (is_carried, is_cut) =
+        (drafts::keep_stale_draft(state, &gate), input_line::cut_off(state, &gate));
     if is_over {
-        kept::retire(state, &gate);
+        drafts::settle_drafts(state, &gate);
     }
     let handle = gate.handle();
     let kept = match (is_carried || is_cut) && !is_over {
@@ -311,24 +317,25 @@ fn renew(state: &mut State, asked: Asked) {
     // The other cards of a joint answer are marked again.
     let marked = forgotten.iter().flat_map(|spoken| &spoken.marked).filter(|it| it.gate != id);
     state.marks.extend(marked.map(|target| (target.gate, target.clone())));
-    if let Some(vain) = forgotten.and_then(|spoken| answer::in_vain(state, &spoken, &gate)) {
+    if let Some(vain) = forgotten.and_then(|spoken| answer::too_late_message(state, &spoken, &gate))
+    {
         let vain = format!("{vain}{kept}");
-        state.farewell.push(Farewell::Note(id, vain.clone()));
-        state.complain(vain);
+        state.farewell.push(ExitMessage::Note(id, vain.clone()));
+        state.set_error(vain);
         return;
     }
     match (is_over, is_here) {
         (_, false) => {}
-        (true, true) => state.say(format!("{handle}: {}", ending_in_words(&gate))),
-        (false, true) => state.complain(format!("{handle} has changed; look again{kept}")),
+        (true, true) => state.set_message(format!("{handle}: {}", ending_in_words(&gate))),
+        (false, true) => state.set_error(format!("{handle} has changed; look again{kept}")),
     }
 }
 
 fn looked(
-    state: &mut State,
+    state: &mut InboxState,
     gate: GateId,
-    found: Result<Box<(Asked, Receipt)>, Failure>,
-) -> Vec<Effect> {
+    found: Result<Box<(CardView, Receipt)>, Failure>,
+) -> Vec<InboxEffect> {
     state.looking = None;
     match found {
         Ok(found) => {
@@ -339,7 +346,7 @@ fn looked(
                 row.receipt = Some(receipt);
             }
         }
-        Err(failure) => state.complain(in_words(&failure)),
+        Err(failure) => state.set_error(in_words(&failure)),
     }
     match state.here().filter(|row| row.id() != gate && row.receipt.is_none()) {
         Some(_) => look(state),
@@ -350,10 +357,10 @@ fn looked(
 /// Stores a text from the editor in the draft, if the card is unchanged and the text can be parsed. If not, the text
 /// is kept, and the same key opens it again.
 fn take_written(
-    state: &mut State,
-    written: &Written,
+    state: &mut InboxState,
+    written: &EditorSession,
     outcome: Result<Option<String>, Failure>,
-) -> Vec<Effect> {
+) -> Vec<InboxEffect> {
     let also = match written.has_sent {
         true => "; what was held was sent when the editor opened",
         false => "",
@@ -361,106 +368,110 @@ fn take_written(
     let text = match outcome {
         Ok(Some(text)) => text,
         Ok(None) => {
-            state.say(format!("not saved in the editor, so nothing was written{also}"));
+            state.set_message(format!("not saved in the editor, so nothing was written{also}"));
             return vec![];
         }
         Err(failure) => return failed(state, &failure),
     };
     let place = (written.target.gate, written.what.sort());
-    let Some(gate) = answer::still(state, &written.target) else {
+    let Some(gate) = answer::unchanged_gate(state, &written.target) else {
         state.kept.insert(place, text);
-        state.complain("the card has changed; look again; what you wrote is kept");
+        state.set_error("the card has changed; look again; what you wrote is kept");
         return vec![];
     };
     let read = match written.what {
-        What::Text => Ok(None),
+        EditedText::Text => Ok(None),
         // An empty text restores the original.
-        What::Form | What::Arguments if text.trim().is_empty() => Ok(None),
-        What::Form | What::Arguments => answer::filled_in(&gate, &text).map(Some),
+        EditedText::Form | EditedText::Arguments if text.trim().is_empty() => Ok(None),
+        EditedText::Form | EditedText::Arguments => answer::filled_in(&gate, &text).map(Some),
     };
     let draft = state.draft_mut(&gate);
     draft.wrong.clear();
     match (written.what, read) {
-        (What::Text, _) => draft.text = text,
-        (What::Form, Ok(form)) => draft.form = form,
-        (What::Arguments, Ok(arguments)) => draft.arguments = arguments,
-        (What::Form | What::Arguments, Err(error)) => {
+        (EditedText::Text, _) => draft.text = text,
+        (EditedText::Form, Ok(form)) => draft.form = form,
+        (EditedText::Arguments, Ok(arguments)) => draft.arguments = arguments,
+        (EditedText::Form | EditedText::Arguments, Err(error)) => {
             (draft.form, draft.arguments) = (None, None);
             draft.wrong = vec![format!("what you wrote is not JSON yet: {error}")];
             state.scroll = 0;
             state.kept.insert(place, text);
             let again = format!("that is not JSON yet: {error}; e opens it again{also}");
-            state.complain(again);
+            state.set_error(again);
             return vec![];
         }
     }
     state.kept.remove(&place);
-    state.say(format!("{}{also}", answer::WRITTEN));
+    state.set_message(format!("{}{also}", answer::WRITTEN));
     vec![]
 }
 
 fn sent(
-    state: &mut State,
+    state: &mut InboxState,
     gates: &[GateId],
-    outcome: Result<Vec<SayOutcome>, Failure>,
-) -> Vec<Effect> {
-    let is_it = |spoken: &Spoken| spoken.says.iter().map(|say| &say.gate).eq(gates);
+    outcome: Result<Vec<AnswerOutcome>, Failure>,
+) -> Vec<InboxEffect> {
+    let is_it = |spoken: &OutgoingAnswer| spoken.says.iter().map(|say| &say.gate).eq(gates);
     let place = state.sending.iter().position(is_it);
     let spoken = place.map(|place| state.sending.remove(place));
     let outcomes = match (outcome, spoken) {
         (Ok(mut outcomes), Some(spoken)) => {
-            unsent::keep_some(state, &spoken, &outcomes);
-            outcomes.retain(|outcome| !unsent::is_lost(outcome));
+            retry_queue::enqueue_lost(state, &spoken, &outcomes);
+            outcomes.retain(|outcome| !retry_queue::is_lost(outcome));
             outcomes
         }
         (Ok(outcomes), None) => outcomes,
-        (Err(failure), Some(spoken)) if unsent::is_away(failure.code) => {
-            unsent::keep(state, spoken);
+        (Err(failure), Some(spoken)) if retry_queue::is_away(failure.code) => {
+            retry_queue::enqueue(state, spoken);
             vec![]
         }
         (Err(Failure { code, message, hint }), _) => {
-            vec![SayOutcome::Refused { code: code.as_str().into(), message, hint }]
+            vec![AnswerOutcome::Refused { code: code.as_str().into(), message, hint }]
         }
     };
     if outcomes.is_empty() {
-        return press::leave_if_done(state);
+        return key_handler::quit_if_done(state);
     }
     let mut told = vec![];
     for outcome in outcomes {
         match outcome {
-            SayOutcome::Answered(answered) => {
-                told.extend(answered.first().map(|gate| Farewell::Good(answer::in_words(gate))));
+            AnswerOutcome::Answered(answered) => {
+                told.extend(answered.first().map(|gate| ExitMessage::Good(answer::in_words(gate))));
                 for gate in answered {
                     let id = gate.opened.id;
-                    kept::forget(state, id);
+                    drafts::forget(state, id);
                     // A retry has arrived, so it was not in vain.
-                    state.farewell.retain(|one| !matches!(one, Farewell::Note(of, _) if *of == id));
+                    state
+                        .farewell
+                        .retain(|one| !matches!(one, ExitMessage::Note(of, _) if *of == id));
                     take_gate(state, gate);
                 }
             }
-            SayOutcome::Refused { code, message, hint } => {
+            AnswerOutcome::Refused { code, message, hint } => {
                 let known = Code::ALL.iter().find(|known| known.as_str() == code);
                 let code = known.copied().unwrap_or(Code::Failure);
-                told.push(Farewell::Bad(Failure { code, message, hint }));
+                told.push(ExitMessage::Bad(Failure { code, message, hint }));
             }
         }
     }
     let wrong = told.iter().find_map(|one| match one {
-        Farewell::Bad(failure) => Some(in_words(failure)),
-        Farewell::Good(_) | Farewell::Note(..) => None,
+        ExitMessage::Bad(failure) => Some(in_words(failure)),
+        ExitMessage::Good(_) | ExitMessage::Note(..) => None,
     });
-    let good = told.iter().filter(|one| matches!(one, Farewell::Good(_))).count();
+    let good = told.iter().filter(|one| matches!(one, ExitMessage::Good(_))).count();
     match (wrong, told.as_slice()) {
-        (Some(wrong), [_]) => state.complain(wrong),
-        (Some(wrong), many) => {
-            state.complain(format!("{} of {} were refused: {wrong}", many.len() - good, many.len()))
-        }
-        (None, [Farewell::Good(words)]) => state.say(words.clone()),
-        (None, many) => state.say(format!("{} answered", many.len())),
+        (Some(wrong), [_]) => state.set_error(wrong),
+        (Some(wrong), many) => state.set_error(format!(
+            "{} of {} were refused: {wrong}",
+            many.len() - good,
+            many.len()
+        )),
+        (None, [ExitMessage::Good(words)]) => state.set_message(words.clone()),
+        (None, many) => state.set_message(format!("{} answered", many.len())),
     }
     if state.is_leaving {
         state.farewell.extend(told);
-        return press::leave_if_done(state);
+        return key_handler::quit_if_done(state);
     }
     let mut effects = refresh(state, gates);
     effects.extend(look(state));
@@ -468,49 +479,53 @@ fn sent(
 }
 
 /// Replaces a gate with the version that the desk returned.
-fn take_gate(state: &mut State, gate: sayso_core::gate::Gate) {
+fn take_gate(state: &mut InboxState, gate: sayso_core::gate::Gate) {
     if let Some(place) = state.list.place_of(gate.opened.id)
         && let Some(row) = state.list.rows.get(place)
     {
-        renew(state, Asked { gate, ..row.asked.clone() });
+        renew(state, CardView { gate, ..row.asked.clone() });
     }
 }
 
-fn done(state: &mut State, gate: GateId, outcome: Result<String, Failure>) -> Vec<Effect> {
-    line::answered(state, gate, outcome.is_ok());
+fn done(
+    state: &mut InboxState,
+    gate: GateId,
+    outcome: Result<String, Failure>,
+) -> Vec<InboxEffect> {
+    input_line::on_reply(state, gate, outcome.is_ok());
     match outcome {
         Ok(words) => {
             state.kept.retain(|(of, sort), _| {
-                *of != gate || !matches!(sort, Sort::Snooze | Sort::Delegate)
+                *of != gate || !matches!(sort, DraftKind::Snooze | DraftKind::Delegate)
             });
-            state.say(words);
+            state.set_message(words);
         }
-        Err(failure) => state.complain(in_words(&failure)),
+        Err(failure) => state.set_error(in_words(&failure)),
     }
     refresh(state, &[gate])
 }
 
 /// Ends on a signal: unsent answers are dropped, and that is reported.
-fn ended(state: &mut State) -> Vec<Effect> {
-    answer::take_all_back(state, "ended while");
-    unsent::give_up(state);
-    vec![Effect::Leave]
+fn ended(state: &mut InboxState) -> Vec<InboxEffect> {
+    answer::undo_all(state, "ended while");
+    retry_queue::report_unsent(state);
+    vec![InboxEffect::Leave]
 }
 
 /// Reports that the list cannot be loaded, until it can.
-fn unheard(state: &mut State, failure: &Failure) -> Vec<Effect> {
-    state.complain(in_words(failure));
+fn unheard(state: &mut InboxState, failure: &Failure) -> Vec<InboxEffect> {
+    state.set_error(in_words(failure));
     state.said.is_until_heard = true;
     vec![]
 }
 
-fn failed(state: &mut State, failure: &Failure) -> Vec<Effect> {
-    state.complain(in_words(failure));
+fn failed(state: &mut InboxState, failure: &Failure) -> Vec<InboxEffect> {
+    state.set_error(in_words(failure));
     vec![]
 }
 
 /// The message and hint of a failure.
 pub(super) fn in_words(failure: &Failure) -> String {
     let hint = failure.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-    sayso_core::text::harmless_line(&format!("{}{hint}", failure.message))
+    sayso_core::text::sanitize_line(&format!("{}{hint}", failure.message))
 }

@@ -1,14 +1,14 @@
 //! The hooks that a worker gives its agents while the policy has rules for tool calls.
 
 use crate::commands::connect;
-use crate::commands::hook::dialect::Client;
-use crate::config::Location;
+use crate::commands::hook::protocol::HookClient;
+use crate::config::SpaceLocation;
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
 use sayso_engine::Desk;
-use sayso_engine::agents::{Adapter, Agent};
+use sayso_engine::agents::{AgentAdapter, AgentConfig};
 use sayso_engine::worker::{HookKit, HookSource};
-use sayso_policy::On;
+use sayso_policy::RuleSubject;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const FOLDER: &str = "hooks";
 
 /// Returns a source of hook kits, which makes each kit once for the life of the worker.
-pub(crate) fn source(location: &Location, home: &Path, own: Vec<String>) -> HookSource {
+pub(crate) fn source(location: &SpaceLocation, home: &Path, own: Vec<String>) -> HookSource {
     let (space, folder) = (location.folder.clone(), home.join(FOLDER));
     let made: Mutex<BTreeMap<String, HookKit>> = Mutex::default();
     HookSource(Arc::new(move |agent| {
@@ -31,7 +31,12 @@ pub(crate) fn source(location: &Location, home: &Path, own: Vec<String>) -> Hook
     }))
 }
 
-fn kit(agent: &Agent, space: Option<&Path>, folder: &Path, own: &[String]) -> Result<HookKit> {
+fn kit(
+    agent: &AgentConfig,
+    space: Option<&Path>,
+    folder: &Path,
+    own: &[String],
+) -> Result<HookKit> {
     if own.contains(&agent.name) {
         return Ok(HookKit::default());
     }
@@ -41,17 +46,17 @@ fn kit(agent: &Agent, space: Option<&Path>, folder: &Path, own: &[String]) -> Re
     }
 }
 
-const fn client(agent: &Agent) -> Option<Client> {
+const fn client(agent: &AgentConfig) -> Option<HookClient> {
     match agent.adapter {
-        Adapter::ClaudeCode => Some(Client::ClaudeCode),
-        Adapter::Codex => Some(Client::Codex),
-        Adapter::Gemini => Some(Client::Gemini),
-        Adapter::Opencode => Some(Client::Opencode),
-        Adapter::Command => None,
+        AgentAdapter::ClaudeCode => Some(HookClient::ClaudeCode),
+        AgentAdapter::Codex => Some(HookClient::Codex),
+        AgentAdapter::Gemini => Some(HookClient::Gemini),
+        AgentAdapter::Opencode => Some(HookClient::Opencode),
+        AgentAdapter::Command => None,
     }
 }
 
-fn cannot(agent: &Agent) -> Failure {
+fn cannot(agent: &AgentConfig) -> Failure {
     let name = &agent.name;
     let message = format!(
         "agent {name} cannot be held to the rules for tool calls: its program has no hook of ours"
@@ -63,8 +68,8 @@ fn cannot(agent: &Agent) -> Failure {
 }
 
 /// Checks that the policy's rules for tool calls can be enforced on the worker's agent, if there are such rules.
-pub(crate) fn check(desk: &Desk, agent: &Agent, source: &HookSource) -> Result<()> {
-    if !desk.policies()?.governs(On::Tool) {
+pub(crate) fn check(desk: &Desk, agent: &AgentConfig, source: &HookSource) -> Result<()> {
+    if !desk.policies()?.governs(RuleSubject::Tool) {
         return Ok(());
     }
     match (client(agent), (source.0)(agent)) {
@@ -79,7 +84,7 @@ pub(crate) fn check(desk: &Desk, agent: &Agent, source: &HookSource) -> Result<(
 }
 
 /// The failure that the doctor reports for an agent that would be refused; nothing is started for it.
-pub(crate) fn problem(desk: &Desk, agent: &Agent, own: &[String]) -> Result<Option<Failure>> {
+pub(crate) fn problem(desk: &Desk, agent: &AgentConfig, own: &[String]) -> Result<Option<Failure>> {
     let is_held = own.contains(&agent.name) || client(agent).is_some();
-    Ok((!is_held && desk.policies()?.governs(On::Tool)).then(|| cannot(agent)))
+    Ok((!is_held && desk.policies()?.governs(RuleSubject::Tool)).then(|| cannot(agent)))
 }

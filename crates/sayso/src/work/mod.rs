@@ -1,22 +1,22 @@
 //! Worker setup shared by `work`, `run` and `demo`: settings, progress output, prompts and signals.
 
-pub(crate) mod attend;
+pub(crate) mod gate_prompt;
 pub(crate) mod hooks;
 mod progress;
 pub(crate) mod task_file;
 
-pub(crate) use progress::{View, in_words, seconds, sum};
+pub(crate) use progress::{ProgressView, in_words, seconds, sum};
 
-use crate::config::{self, Location};
-use crate::context::Context;
+use crate::config::{self, SpaceLocation};
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::reach::{self, How};
-use crate::{courier, who};
-use sayso_core::{Actor, Code, Digest, Door, Exit, Role, Threshold};
-use sayso_engine::agents::Agent;
-use sayso_engine::worker::{Budget, Scope, Setup, Tally, Worker, holder};
-use sayso_engine::worktree::{GitError, Repository};
-use sayso_engine::{Desk, Keeper, SettingKind};
+use crate::open_desk::{self, DeskPurpose};
+use crate::{identity, notice_sending};
+use sayso_core::{Actor, AskThreshold, Code, CommandExit, Digest, EntryPoint, Role};
+use sayso_engine::agents::AgentConfig;
+use sayso_engine::worker::{WorkBudget, WorkScope, WorkTotals, Worker, WorkerConfig, holder};
+use sayso_engine::worktree::{GitError, GitRepository};
+use sayso_engine::{AgentSupervisor, Desk, SettingKind};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,19 +37,19 @@ pub(crate) const ROLE_BYTES_MAX: u64 = 256 * 1024;
 
 /// The worker options of the command line; everything else is in the settings.
 #[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct WorkOptions {
     pub(crate) agent: Option<String>,
     pub(crate) jobs: Option<usize>,
-    pub(crate) threshold: Option<Threshold>,
-    pub(crate) budget: Budget,
-    pub(crate) scope: Scope,
+    pub(crate) threshold: Option<AskThreshold>,
+    pub(crate) budget: WorkBudget,
+    pub(crate) scope: WorkScope,
 }
 
 /// Opens a desk for a long-running process, and returns the caller and location.
-pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Location)> {
+pub(crate) fn open_for_work(context: &CliContext<'_>) -> Result<(Desk, Actor, SpaceLocation)> {
     let location = config::locate(&context.globals)?;
-    let desk = reach::open(&location, How::Shared)?;
-    let actor = who::actor(&desk)?;
+    let desk = open_desk::open(&location, DeskPurpose::Shared)?;
+    let actor = identity::actor(&desk)?;
     if actor.role == Role::Agent {
         return Err(Failure::new(Code::NotAllowed, "an agent does not start other agents")
             .hint("a person or a service runs the worker, outside of any agent"));
@@ -60,18 +60,18 @@ pub(crate) fn sit_down_to_work(context: &Context<'_>) -> Result<(Desk, Actor, Lo
 /// Sets a worker up. Mistakes in the repository, the settings or the agents are reported here, before a task is
 /// claimed.
 pub(crate) fn setup(
-    context: &Context<'_>,
-    location: &Location,
+    context: &CliContext<'_>,
+    location: &SpaceLocation,
     (desk, actor): (&Desk, &Actor),
-    wanted: Wanted,
-) -> Result<Setup> {
+    wanted: WorkOptions,
+) -> Result<WorkerConfig> {
     if let Some(untrusted) = location.untrusted.as_ref().filter(|u| u.concerns_work()) {
         return Err(untrusted.refused());
     }
     let work = &location.work;
     let start = config::start(&context.globals)?;
     let project = location.folder.as_deref().and_then(Path::parent).unwrap_or(&start);
-    let agents = in_full(config::agents(&location.agents)?, project)?;
+    let agents = with_absolute_programs(config::agents(&location.agents)?, project)?;
     let agent = wanted.agent.unwrap_or_else(|| work.agent.clone());
     check_agent(&agents, &agent)?;
     let folder = home(context, location)?;
@@ -80,32 +80,32 @@ pub(crate) fn setup(
         hooks::check(desk, agent, &source)?;
     }
     let base = Some(work.base.as_str()).filter(|base| !base.is_empty());
-    let repository = Repository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
-    Ok(Setup {
+    let repository = GitRepository::open(&start, folder.join("worktrees"), base).map_err(no_git)?;
+    Ok(WorkerConfig {
         // The worker's own changes come through the worker door.
-        actor: Actor { door: Door::Worker, ..actor.clone() },
+        actor: Actor { door: EntryPoint::Worker, ..actor.clone() },
         holder: holder(repository.root()),
         agents,
         agent,
         environment: environment(),
-        lets_through: work.environment.clone(),
+        allowed_variables: work.environment.clone(),
         variables: variables(context, location),
         roles: with_set_roles(desk, roles(&folder)?)?,
         preamble: read(&folder.join("preamble.md"))?.unwrap_or_default(),
         threshold: wanted.threshold.map_or(work.threshold, |wanted| wanted.max(work.threshold)),
         check: work.check(),
-        sure_min: work.sure.0,
+        confidence_min: work.sure.0,
         land: work.land()?,
         logs: logs(&folder)?,
         lease: work.lease()?,
         turn_max: work.turn()?,
-        fruitless_max: work.fruitless,
+        no_progress_max: work.fruitless,
         turns_max: work.turns,
         retry: work.retry()?,
         jobs: wanted.jobs.unwrap_or(work.jobs),
         budget: wanted.budget,
         scope: wanted.scope,
-        keeper: Some(keeper(context, location)?),
+        supervisor: Some(supervisor(context, location)?),
         hooks: Some(source),
         step: None,
         repository,
@@ -113,24 +113,32 @@ pub(crate) fn setup(
 }
 
 /// Builds the supervisor of long-running agents on this machine.
-pub(crate) fn keeper(context: &Context<'_>, location: &Location) -> Result<Keeper> {
+pub(crate) fn supervisor(
+    context: &CliContext<'_>,
+    location: &SpaceLocation,
+) -> Result<AgentSupervisor> {
     let home = home(context, location)?;
     let start = std::path::absolute(config::start(&context.globals)?)?;
     let folder = location.folder.as_ref().and_then(|_| home.parent()).unwrap_or(&start);
-    Ok(Keeper {
+    Ok(AgentSupervisor {
         host: location.host.clone(),
         home: home.join("agents"),
         folder: folder.to_owned(),
         logs: home.join("logs"),
         environment: environment(),
-        lets_through: location.work.environment.clone(),
+        allowed_variables: location.work.environment.clone(),
         variables: variables(context, location),
         asker: None,
     })
 }
 
 /// Runs a worker, with its progress shown.
-pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool) -> Result<Tally> {
+pub(crate) fn work(
+    desk: &Desk,
+    setup: WorkerConfig,
+    view: &ProgressView<'_>,
+    stop: &AtomicBool,
+) -> Result<WorkTotals> {
     let watch = |progress| view.show(progress);
     let tally = Worker::new(desk.clone(), setup, &watch, stop).work();
     view.close();
@@ -139,14 +147,14 @@ pub(crate) fn work(desk: &Desk, setup: Setup, view: &View<'_>, stop: &AtomicBool
 
 /// Runs a worker while notices are sent, also about the last questions: the worker may be the only process that sends
 /// them.
-pub(crate) fn work_and_tell(
-    context: &Context<'_>,
+pub(crate) fn work_and_notify(
+    context: &CliContext<'_>,
     desk: &Desk,
-    setup: Setup,
-    view: &View<'_>,
+    setup: WorkerConfig,
+    view: &ProgressView<'_>,
     stop: &AtomicBool,
-) -> Result<Tally> {
-    let Some(courier) = courier::courier(context, desk)? else {
+) -> Result<WorkTotals> {
+    let Some(courier) = notice_sending::notice_sender(context, desk)? else {
         return work(desk, setup, view, stop);
     };
     let is_over = AtomicBool::new(false);
@@ -157,7 +165,8 @@ pub(crate) fn work_and_tell(
         let _ = sending.join();
         worked
     });
-    if let (Some(courier), false) = (courier::courier(context, desk)?, stop.load(Ordering::SeqCst))
+    if let (Some(courier), false) =
+        (notice_sending::notice_sender(context, desk)?, stop.load(Ordering::SeqCst))
     {
         courier.send_due()?;
     }
@@ -168,8 +177,11 @@ pub(crate) fn work_and_tell(
 static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// Signals that stop a command, and its exit code if it was not finished by then.
-const ENDS: [(i32, Exit); 3] =
-    [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated), (SIGHUP, Exit::HungUp)];
+const ENDS: [(i32, CommandExit); 3] = [
+    (SIGINT, CommandExit::Interrupted),
+    (SIGTERM, CommandExit::Terminated),
+    (SIGHUP, CommandExit::HungUp),
+];
 
 /// A flag that is set when the user presses Ctrl+C, the terminal is closed or the system ends the process; the second
 /// signal ends the process at once.
@@ -186,14 +198,14 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
 }
 
 /// The exit code of a command that a signal stopped before it was finished; none without a signal.
-pub(crate) fn ended_by_signal() -> Option<Exit> {
+pub(crate) fn ended_by_signal() -> Option<CommandExit> {
     let signal = SIGNAL.get()?.load(Ordering::SeqCst);
     let ends = ENDS.iter().find(|(number, _)| usize::try_from(*number) == Ok(signal));
     ends.map(|(_, exit)| *exit)
 }
 
 /// The folder of worktrees, logs and roles: that of the space, or one of the user's own.
-pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf> {
+pub(crate) fn home(context: &CliContext<'_>, location: &SpaceLocation) -> Result<PathBuf> {
     match &location.folder {
         Some(folder) => Ok(std::path::absolute(folder)?),
         None => {
@@ -210,14 +222,17 @@ pub(crate) fn home(context: &Context<'_>, location: &Location) -> Result<PathBuf
 }
 
 /// A program path is relative to the project, not to an agent's worktree.
-fn in_full(mut agents: BTreeMap<String, Agent>, project: &Path) -> Result<BTreeMap<String, Agent>> {
+fn with_absolute_programs(
+    mut agents: BTreeMap<String, AgentConfig>,
+    project: &Path,
+) -> Result<BTreeMap<String, AgentConfig>> {
     for agent in agents.values_mut().filter(|agent| agent.program.contains('/')) {
         agent.program = std::path::absolute(project.join(&agent.program))?.display().to_string();
     }
     Ok(agents)
 }
 
-fn check_agent(agents: &BTreeMap<String, Agent>, name: &str) -> Result<()> {
+fn check_agent(agents: &BTreeMap<String, AgentConfig>, name: &str) -> Result<()> {
     let Some(agent) = agents.get(name) else {
         let known: Vec<_> = agents.keys().map(String::as_str).collect();
         return Err(Failure::new(Code::BadConfig, format!("there is no agent {name:?}"))
@@ -254,7 +269,7 @@ pub(crate) fn environment() -> Vec<(String, String)> {
 }
 
 /// The environment with which agents reach this space: its location, and this very program on their PATH.
-fn variables(context: &Context<'_>, location: &Location) -> Vec<(String, String)> {
+fn variables(context: &CliContext<'_>, location: &SpaceLocation) -> Vec<(String, String)> {
     let mut variables = vec![("SAYSO_SPACE".to_owned(), location.space.clone())];
     // Values from the settings need not be passed: agents read the same settings.
     if let Some(store) = &context.globals.store {

@@ -1,15 +1,15 @@
 //! The progress output of a worker: a line for each event, and on a terminal an animated line for each running agent.
 
 use crate::card::pad;
-use crate::out::{Look, Out};
-use crate::when;
+use crate::output::{CliOutput, OutputStyle};
+use crate::time;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sayso_core::TaskId;
-use sayso_core::run::Spent;
+use sayso_core::run::RunUsage;
 use sayso_core::task::Task;
-use sayso_core::text::{harmless_line, shorten};
-use sayso_engine::agents::Heard;
-use sayso_engine::worker::{Came, Progress, Tally};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_engine::agents::AgentEvent;
+use sayso_engine::worker::{TurnOutcome, WorkTotals, WorkerProgress};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,46 +19,52 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_millis(120);
 
 /// Prints the progress of a worker.
-pub(crate) struct View<'a> {
-    out: &'a Out,
+pub(crate) struct ProgressView<'a> {
+    out: &'a CliOutput,
     moving: Option<MultiProgress>,
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ProgressState {
     bars: BTreeMap<TaskId, (ProgressBar, String)>,
     /// Lines held back while a person types.
     held: Option<Vec<String>>,
 }
 
-impl<'a> View<'a> {
-    pub(crate) fn new(out: &'a Out) -> Self {
-        let is_seen = std::io::stderr().is_terminal() && out.is_lively();
+impl<'a> ProgressView<'a> {
+    pub(crate) fn new(out: &'a CliOutput) -> Self {
+        let is_seen = std::io::stderr().is_terminal() && out.can_animate();
         let moving = is_seen.then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
         Self { out, moving, state: Mutex::default() }
     }
 
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: WorkerProgress) {
         match progress {
-            Progress::Started { task, agent, resumed } => self.started(&task, &agent, resumed),
-            Progress::Heard { task, heard } => self.heard(task, &heard),
-            Progress::Waits { task, waits } => {
+            WorkerProgress::Started { task, agent, resumed } => {
+                self.started(&task, &agent, resumed)
+            }
+            WorkerProgress::Heard { task, heard } => self.heard(task, &heard),
+            WorkerProgress::Waits { task, waits } => {
                 self.set(task, if waits { "waits for a person" } else { "goes on" });
             }
-            Progress::Checking { task, command } => self.set(task, &format!("checks: {command}")),
-            Progress::Ended { task, what, note, spent } => self.ended(&task, what, &note, spent),
-            Progress::Landed { task, what } => {
-                self.line(&format!("  {} {}", self.name(&task), harmless_line(&what)));
+            WorkerProgress::Checking { task, command } => {
+                self.set(task, &format!("checks: {command}"))
             }
-            Progress::Resting { agent, until } => {
-                let until = when::local(until);
-                let agent = harmless_line(&agent);
+            WorkerProgress::Ended { task, what, note, spent } => {
+                self.ended(&task, what, &note, spent)
+            }
+            WorkerProgress::Landed { task, what } => {
+                self.line(&format!("  {} {}", self.name(&task), sanitize_line(&what)));
+            }
+            WorkerProgress::Resting { agent, until } => {
+                let until = time::local(until);
+                let agent = sanitize_line(&agent);
                 self.line(&format!(
                     "  {agent} is waiting_for_reset: its limit is used up until {until}"
                 ));
             }
-            Progress::Recovered { task, processes } => {
+            WorkerProgress::Recovered { task, processes } => {
                 let left = match processes {
                     0 => String::new(),
                     n => format!(", {n} of its processes were ended"),
@@ -68,7 +74,9 @@ impl<'a> View<'a> {
                     self.name(&task)
                 ));
             }
-            Progress::Spent { what } => self.line(&format!("  the budget is used up: {what}")),
+            WorkerProgress::Spent { what } => {
+                self.line(&format!("  the budget is used up: {what}"))
+            }
         }
     }
 
@@ -113,8 +121,8 @@ impl<'a> View<'a> {
     fn started(&self, task: &Task, agent: &str, resumed: bool) {
         let verb = if resumed { "goes on with" } else { "works on" };
         let title =
-            shorten(&harmless_line(&task.title), self.out.width().saturating_sub(36).max(20));
-        let agent = harmless_line(agent);
+            shorten(&sanitize_line(&task.title), self.out.width().saturating_sub(36).max(20));
+        let agent = sanitize_line(agent);
         let arrow = self.out.icon("▶", ">");
         self.line(&format!("{arrow} {} {agent} {verb}: {title}", self.name(&task.handle)));
         let Some(moving) = &self.moving else { return };
@@ -127,40 +135,42 @@ impl<'a> View<'a> {
         self.state().bars.insert(task.id, (bar, task.handle.clone()));
     }
 
-    fn heard(&self, task: TaskId, heard: &Heard) {
+    fn heard(&self, task: TaskId, heard: &AgentEvent) {
         match heard {
-            Heard::Says(text) | Heard::Does(text) => self.set(task, text),
-            Heard::Began => self.set(task, "has begun"),
-            Heard::Session(_) | Heard::Spent(_) | Heard::Limited(_) => {}
+            AgentEvent::Says(text) | AgentEvent::Does(text) => self.set(task, text),
+            AgentEvent::Began => self.set(task, "has begun"),
+            AgentEvent::Session(_) | AgentEvent::Spent(_) | AgentEvent::Limited(_) => {}
         }
     }
 
     fn set(&self, task: TaskId, text: &str) {
         if let Some((bar, _)) = self.state().bars.get(&task) {
-            bar.set_message(shorten(&harmless_line(text), self.out.width()));
+            bar.set_message(shorten(&sanitize_line(text), self.out.width()));
         }
     }
 
-    fn ended(&self, task: &Task, what: Came, note: &str, spent: Spent) {
+    fn ended(&self, task: &Task, what: TurnOutcome, note: &str, spent: RunUsage) {
         if let Some((bar, _)) = self.state().bars.remove(&task.id) {
             bar.finish_and_clear();
         }
         let out = self.out;
         let (icon, look, words) = match what {
-            Came::Completed => (out.icon("✓", "ok:"), Look::Good, "completed"),
-            Came::Stepped => (out.icon("✓", "ok:"), Look::Good, "did its step"),
-            Came::Waits => (out.icon("❓", "?"), Look::Warn, "waits for a person"),
-            Came::Again => (out.icon("↻", "~"), Look::Faint, "to be tried again"),
-            Came::Later => (out.icon("◷", "~"), Look::Faint, "to be tried again later"),
-            Came::Failed => (out.icon("✗", "!"), Look::Bad, "failed"),
-            Came::Blocked => (out.icon("⊘", "!"), Look::Bad, "blocked"),
-            Came::Gone => (out.icon("–", "-"), Look::Faint, "no longer ours"),
+            TurnOutcome::Completed => (out.icon("✓", "ok:"), OutputStyle::Good, "completed"),
+            TurnOutcome::StepDone => (out.icon("✓", "ok:"), OutputStyle::Good, "did its step"),
+            TurnOutcome::Waits => (out.icon("❓", "?"), OutputStyle::Warn, "waits for a person"),
+            TurnOutcome::Retry => (out.icon("↻", "~"), OutputStyle::Faint, "to be tried again"),
+            TurnOutcome::Deferred => {
+                (out.icon("◷", "~"), OutputStyle::Faint, "to be tried again later")
+            }
+            TurnOutcome::Failed => (out.icon("✗", "!"), OutputStyle::Bad, "failed"),
+            TurnOutcome::Blocked => (out.icon("⊘", "!"), OutputStyle::Bad, "blocked"),
+            TurnOutcome::LostLease => (out.icon("–", "-"), OutputStyle::Faint, "no longer ours"),
         };
         let took = in_words(&spent);
         let room = out.width().saturating_sub(14 + words.len() + took.len()).max(30);
-        let note = shorten(&harmless_line(note), room);
+        let note = shorten(&sanitize_line(note), room);
         let colon = if note.is_empty() { "" } else { ": " };
-        let cost = out.paint(Look::Faint, &took);
+        let cost = out.paint(OutputStyle::Faint, &took);
         self.line(&format!(
             "{} {} {}{colon}{note} {cost}",
             out.paint(look, icon),
@@ -170,7 +180,7 @@ impl<'a> View<'a> {
     }
 
     fn name(&self, handle: &str) -> String {
-        self.out.paint(Look::Name, handle)
+        self.out.paint(OutputStyle::Name, handle)
     }
 
     fn line(&self, text: &str) {
@@ -184,14 +194,14 @@ impl<'a> View<'a> {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ProgressState> {
         // A poisoned lock is fine: each bar and line is inserted as a whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The time and cost of a turn, in words.
-pub(crate) fn in_words(spent: &Spent) -> String {
+pub(crate) fn in_words(spent: &RunUsage) -> String {
     let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
     let mut parts = vec![seconds(spent.work_millis)];
     if spent.waited_millis > 0 {
@@ -216,8 +226,8 @@ pub(crate) fn seconds(millis: u64) -> String {
 }
 
 /// A one-line summary of a worker's turns.
-pub(crate) fn sum(tally: &Tally) -> String {
-    let Tally { turns, completed, asked, failed, spent, .. } = tally;
+pub(crate) fn sum(tally: &WorkTotals) -> String {
+    let WorkTotals { turns, completed, asked, failed, spent, .. } = tally;
     let many = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let turns = many(*turns, "turn");
     format!("{turns}: {completed} completed, {asked} asked, {failed} failed {}", in_words(spent))

@@ -2,8 +2,8 @@
 
 use crate::config::check;
 use crate::exit::{Failure, Result};
-use sayso_core::{Code, Kind, Threshold};
-use sayso_policy::Mistake;
+use sayso_core::{AskThreshold, Code, GateKind};
+use sayso_policy::FileDiagnostic;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,18 +19,18 @@ const SETTINGS: &str = "the settings of a task file are: title, role, agent, thr
 pub(crate) struct TaskFile {
     pub(crate) title: String,
     pub(crate) body: String,
-    pub(crate) settings: Front,
+    pub(crate) settings: FrontMatter,
 }
 
 /// The settings at the top of the file (front matter).
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(crate) struct Front {
+pub(crate) struct FrontMatter {
     title: Option<String>,
     pub(crate) role: Option<String>,
     pub(crate) agent: Option<String>,
     #[serde(alias = "interactionThreshold", alias = "interaction-threshold")]
-    pub(crate) threshold: Option<Threshold>,
+    pub(crate) threshold: Option<AskThreshold>,
     pub(crate) priority: Option<u8>,
     labels: BTreeSet<String>,
     requires: Option<String>,
@@ -65,8 +65,8 @@ impl TaskFile {
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let (front, body) = split(&text)
             .map_err(|why| Failure::new(Code::TaskFile, format!("{name}: {why}")).hint(SETTINGS))?;
-        let settings: Front = match front.trim() {
-            "" => Front::default(),
+        let settings: FrontMatter = match front.trim() {
+            "" => FrontMatter::default(),
             _ => serde_saphyr::from_str(&front).map_err(|error| wrong(name, &error))?,
         };
         settings.check(name)?;
@@ -81,7 +81,7 @@ impl TaskFile {
 
     /// The settings as labels, by which the worker finds them.
     pub(crate) fn labels(&self) -> BTreeSet<String> {
-        let Front { role, agent, threshold, labels, .. } = &self.settings;
+        let FrontMatter { role, agent, threshold, labels, .. } = &self.settings;
         let said = [
             role.as_ref().map(|role| format!("role:{role}")),
             agent.as_ref().map(|agent| format!("agent:{agent}")),
@@ -90,12 +90,12 @@ impl TaskFile {
         labels.iter().cloned().chain(said.into_iter().flatten()).collect()
     }
 
-    pub(crate) fn requires(&self) -> Option<Kind> {
+    pub(crate) fn requires(&self) -> Option<GateKind> {
         self.settings.requires.as_deref().and_then(|kind| kind.parse().ok())
     }
 }
 
-impl Front {
+impl FrontMatter {
     fn check(&self, name: &str) -> Result<()> {
         match self.flaws().into_iter().next() {
             Some((_, why)) => {
@@ -107,7 +107,7 @@ impl Front {
 
     /// The invalid settings, with reasons.
     fn flaws(&self) -> Vec<(&'static str, String)> {
-        let kind = self.requires.as_deref().map(str::parse::<Kind>);
+        let kind = self.requires.as_deref().map(str::parse::<GateKind>);
         let kind =
             kind.and_then(std::result::Result::err).map(|error| format!("requires: {error}"));
         let priority = self.priority.filter(|priority| *priority > 4);
@@ -123,10 +123,10 @@ pub(crate) fn mistakes(
     text: &str,
     roles: Option<&BTreeSet<String>>,
     agents: Option<&BTreeSet<String>>,
-) -> Vec<Mistake> {
+) -> Vec<FileDiagnostic> {
     let mistake = |line: Option<u64>, what: String, fix: String| {
         let file = file.to_owned();
-        Mistake { file, line, what, fix }
+        FileDiagnostic { file, line, what, fix }
     };
     let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
     let (front, body) = match split(&text) {
@@ -134,8 +134,8 @@ pub(crate) fn mistakes(
         Err(why) => return vec![mistake(None, why.into(), "add the line ---".into())],
     };
     let (settings, mut found) = match front.trim() {
-        "" => (Some(Front::default()), vec![]),
-        _ => check::read::<Front>(file, &front, SETTINGS),
+        "" => (Some(FrontMatter::default()), vec![]),
+        _ => check::read::<FrontMatter>(file, &front, SETTINGS),
     };
     let line = |key: &str| check::line_of(&front, key, key);
     if let Some(settings) = &settings {
@@ -206,9 +206,9 @@ mod tests {
         assert_eq!((task.title.as_str(), task.body.as_str()), ("Fix it", "All of it."));
         let labels: Vec<_> = task.labels().into_iter().collect();
         assert_eq!(labels, ["role:test", "threshold:4", "web"]);
-        assert_eq!(task.requires(), Some(Kind::Review));
+        assert_eq!(task.requires(), Some(GateKind::Review));
         let bare = TaskFile::parse("Just do it\n\nplease", "x.md").unwrap();
-        assert_eq!((bare.title.as_str(), bare.settings), ("Just do it", Front::default()));
+        assert_eq!((bare.title.as_str(), bare.settings), ("Just do it", FrontMatter::default()));
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
             let task = TaskFile::parse(text, "x.md").unwrap();
             assert_eq!(
                 (task.requires(), task.title.as_str()),
-                (Some(Kind::Approval), "X"),
+                (Some(GateKind::Approval), "X"),
                 "{text:?}"
             );
         }

@@ -4,8 +4,8 @@
 //! or hold a token that was made at one, and these terminals, and a real PostgreSQL, are started by
 //! `cargo xtask test`. What is served is behind a real `sayso serve` in a process of its own.
 
-use sayso_core::{Actor, Door, Level, Proof, Role};
-use sayso_engine::{LocalDesk, Minted, NewToken, Place, World};
+use sayso_core::{Actor, AssuranceLevel, EntryPoint, IdentityProof, Role};
+use sayso_engine::{IssuedToken, LocalDesk, NewToken, RuntimeEnv, StoreLocation};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -293,7 +293,9 @@ impl Space {
         if self.backend == Backend::Served && PEOPLE.contains(&name) && role == "human" {
             // Who has let themselves in makes their own credentials.
             let space = self.path().file_name().unwrap().to_str().unwrap();
-            let desk = LocalDesk::open(Place::Sqlite(self.file()), space, World::real()).unwrap();
+            let desk =
+                LocalDesk::open(StoreLocation::Sqlite(self.file()), space, RuntimeEnv::real())
+                    .unwrap();
             std::fs::write(&file, own_token(&desk, name).secret).unwrap();
             std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).unwrap();
             return;
@@ -483,13 +485,14 @@ impl Drop for Space {
 /// Makes a credential for the user of this machine, with the passphrase shown. They look after the space, and
 /// so do those who have tokens: a person with one may do here what they may without a server.
 fn log_in(store: &Path, space: &str, to: &Path) {
-    let place = Place::Sqlite(store.to_owned());
-    let desk = LocalDesk::open(place, space, World::real()).unwrap();
-    let user = Actor::new(Role::Human, &user(), Proof::Tty, Level::S0, Door::Cli);
+    let place = StoreLocation::Sqlite(store.to_owned());
+    let desk = LocalDesk::open(place, space, RuntimeEnv::real()).unwrap();
+    let user =
+        Actor::new(Role::Human, &user(), IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli);
     let minted = own_token(&desk, &user.name);
     for name in [user.name.as_str()].into_iter().chain(PEOPLE) {
         let code = desk.invite(&user, name, true).unwrap().code;
-        desk.join(&code, name, PASSPHRASE, sayso_engine::LoginFor::Program).unwrap();
+        desk.join(&code, name, PASSPHRASE, sayso_engine::LoginClient::Program).unwrap();
     }
     desk.unlock(&user, PASSPHRASE, &format!("token/{}", minted.token.id)).unwrap();
     std::fs::write(to, minted.secret).unwrap();
@@ -499,8 +502,9 @@ fn log_in(store: &Path, space: &str, to: &Path) {
 const PEOPLE: [&str; 2] = ["ann", "bob"];
 
 /// A token that a person makes for themselves, as at a terminal of theirs.
-fn own_token(desk: &LocalDesk, name: &str) -> Minted {
-    let actor = Actor::new(Role::Human, name, Proof::Tty, Level::S0, Door::Cli);
+fn own_token(desk: &LocalDesk, name: &str) -> IssuedToken {
+    let actor =
+        Actor::new(Role::Human, name, IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli);
     let (role, name) = (Role::Human, name.to_owned());
     let new = NewToken { role, name, task: None, run: None, expires_at: None, scopes: None };
     desk.mint(&actor, new).unwrap()

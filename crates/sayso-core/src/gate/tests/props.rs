@@ -1,10 +1,11 @@
 //! Property tests of a gate: random actors, commands and times, against a model of a few lines.
 
 use super::{
-    Command, Delivery, Ending, Event, Gate, Opened, Play, apply, decide, opened, two_of_three,
+    DeliveryState, Gate, GateCommand, GateEnding, GateEvent, GateSpec, Play, apply, decide, opened,
+    two_of_three,
 };
 use crate::testing::{at, explore, through_json, who};
-use crate::{Approvers, Code, Proof, Role};
+use crate::{Approvers, Code, IdentityProof, Role};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ fn one_of(list: &'static str) -> impl Strategy<Value = &'static str> + Clone {
 
 type Step = (&'static str, &'static str, i64);
 
-fn steps() -> impl Strategy<Value = (Opened, Vec<Step>)> {
+fn steps() -> impl Strategy<Value = (GateSpec, Vec<Step>)> {
     let actor = prop_oneof![
         3 => one_of(PEOPLE),
         2 => one_of(PROGRAMS),
@@ -38,9 +39,9 @@ fn steps() -> impl Strategy<Value = (Opened, Vec<Step>)> {
     let rules = (any::<bool>(), 0..4, any::<bool>(), any::<bool>());
     let rest = prop::collection::vec((actor, verb, 0..4_i64), 1..30);
     (rules, first, rest).prop_map(|((quorum, strict, excluded, hurry), first, mut steps)| {
-        let rules = Opened {
+        let rules = GateSpec {
             approvers: if quorum { two_of_three() } else { Approvers::Anyone },
-            least_proof: if strict == 0 { Proof::Passphrase } else { Proof::Tty },
+            least_proof: if strict == 0 { IdentityProof::Passphrase } else { IdentityProof::Tty },
             launcher_excluded: excluded,
             deadline: hurry.then(|| at(20)),
             ..opened(&who("fixer"))
@@ -64,7 +65,7 @@ impl Model {
     /// Returns the state of the gate and of its delivery after a step.
     fn step(
         &mut self,
-        rules: &Opened,
+        rules: &GateSpec,
         (actor, verb, _): Step,
         now: i64,
     ) -> (&'static str, &'static str) {
@@ -78,13 +79,13 @@ impl Model {
         (self.ending, self.delivery)
     }
 
-    fn while_open(&mut self, rules: &Opened, actor: &'static str, verb: &'static str, now: i64) {
+    fn while_open(&mut self, rules: &GateSpec, actor: &'static str, verb: &'static str, now: i64) {
         let is_late = rules.deadline.is_some_and(|deadline| at(now) >= deadline);
         let one_of_two = rules.approvers != Approvers::Anyone;
         let is_approver = PEOPLE.contains(actor)
             && !(one_of_two && ["dan", "lea"].contains(&actor))
             && !(rules.launcher_excluded && actor == "lea" && self.was_launched())
-            && rules.least_proof == Proof::Tty;
+            && rules.least_proof == IdentityProof::Tty;
         let is_asker = self.asker == Some(actor);
         match verb {
             "revise" if is_asker && !is_late && !self.revised => {
@@ -132,8 +133,8 @@ impl Model {
     }
 }
 
-fn may_follow(before: &Delivery, after: &Delivery) -> bool {
-    use Delivery::{Acknowledged, Delivered, Failed, None, Pending};
+fn may_follow(before: &DeliveryState, after: &DeliveryState) -> bool {
+    use DeliveryState::{Acknowledged, Delivered, Failed, None, Pending};
     match (before, after) {
         _ if before == after => true,
         (None, Pending { .. }) => true,
@@ -164,7 +165,7 @@ fn whatever_is_tried_a_gate_ends_once_and_by_a_person() {
 
             let (state, delivery) = model.step(&rules, step, play.now);
             let got = play.gate.as_ref().map_or(("", ""), |g| match g.delivery {
-                Delivery::None => (g.state(), ""),
+                DeliveryState::None => (g.state(), ""),
                 _ => (g.state(), g.delivery.as_str()),
             });
             prop_assert_eq!(got, (state, delivery), "{} at {}", &line, play.now);
@@ -174,7 +175,8 @@ fn whatever_is_tried_a_gate_ends_once_and_by_a_person() {
                 prop_assert!(may_follow(&before.delivery, &after.delivery), "{}", &line);
             }
             for (event, _) in &play.log[logged..] {
-                let is_verdict = matches!(event, Event::Answered { .. } | Event::Voted { .. });
+                let is_verdict =
+                    matches!(event, GateEvent::Answered { .. } | GateEvent::Voted { .. });
                 prop_assert!(!is_verdict || who(actor).role == Role::Human, "{}", &line);
                 count(event.name());
             }
@@ -225,13 +227,13 @@ fn whatever_is_tried_a_gate_ends_once_and_by_a_person() {
     }
 }
 
-fn is_ending(event: &Event) -> bool {
+fn is_ending(event: &GateEvent) -> bool {
     matches!(
         event,
-        Event::Answered { .. }
-            | Event::Expired { .. }
-            | Event::Withdrawn { .. }
-            | Event::Superseded { .. }
+        GateEvent::Answered { .. }
+            | GateEvent::Expired { .. }
+            | GateEvent::Withdrawn { .. }
+            | GateEvent::Superseded { .. }
     )
 }
 
@@ -250,7 +252,7 @@ fn of_many_racers_one_wins() {
                 Ok(events) if events.is_empty() => prop_assert!(winners.contains(&line)),
                 Ok(_) => prop_assert!(winners.insert(line.clone())),
                 Err(refusal) => {
-                    let Some(Ending::Answered { by, .. }) = &play.gate().ending else {
+                    let Some(GateEnding::Answered { by, .. }) = &play.gate().ending else {
                         panic!("refused while open: {refusal}")
                     };
                     let names_winner = refusal.message.ends_with(&format!("by {}", by.name));
@@ -269,7 +271,7 @@ fn of_many_racers_one_wins() {
 fn nothing_but_open_makes_a_gate() {
     for verb in VERBS.split(", ").filter(|v| !v.starts_with("open")) {
         let play = Play::with(|_| {});
-        let command: Command = play.command(verb, &who("ann"));
+        let command: GateCommand = play.command(verb, &who("ann"));
         let code = decide(None, &command, &who("ann"), at(10)).err().map(|r| r.code);
         assert_eq!(code, Some(Code::NotFound), "{verb}");
     }

@@ -2,15 +2,18 @@
 
 use super::card;
 use crate::gate::{
-    Action, Behind, Card, Event, Gate, Held, Opened, Waiting, apply, behind, folded, in_line,
-    one_card,
+    Card, DeferredAction, Gate, GateEvent, GateSpec, LifecycleAction, QueuedGate, TaskDependents,
+    apply, card_of_gates, cards_after, limit_per_asker, queued_cards,
 };
 use crate::testing::{at, space, task_id, who};
-use crate::{Approvers, AtEnd, Choice, Digest, FlowId, GateId, Kind, Proof, Risk, Shape, SpaceId};
+use crate::{
+    AnswerShape, Approvers, ChoiceOption, Digest, FlowId, GateId, GateKind, IdentityProof, Risk,
+    SpaceId, TimeoutAction,
+};
 use serde_json::json;
 
 fn words(question: &str) -> Card {
-    Card { shape: Shape::Text, ..card(question) }
+    Card { shape: AnswerShape::Text, ..card(question) }
 }
 
 fn flow_id(chance: u128) -> FlowId {
@@ -18,33 +21,34 @@ fn flow_id(chance: u128) -> FlowId {
 }
 
 /// Returns a question of `fixer`, modified by `change`.
-fn asked(change: impl FnOnce(&mut Opened)) -> Gate {
+fn asked(change: impl FnOnce(&mut GateSpec)) -> Gate {
     let lineage = who("fixer").lineage();
     let id = GateId::mint(at(0), 1);
-    let mut opened = Opened::new(id, space(), "g0001", Kind::Input, words("Which port?"), lineage);
+    let mut opened =
+        GateSpec::new(id, space(), "g0001", GateKind::Input, words("Which port?"), lineage);
     opened.task = Some(task_id(1));
     change(&mut opened);
-    apply(None, &Event::Opened(Box::new(opened)), at(10)).unwrap()
+    apply(None, &GateEvent::Opened(Box::new(opened)), at(10)).unwrap()
 }
 
 /// Returns the effect of a change on the dedup key: the same key, another one, or none.
-fn effect(change: impl FnOnce(&mut Opened)) -> &'static str {
-    let plain = asked(|_| ()).same().unwrap();
-    match asked(change).same() {
+fn effect(change: impl FnOnce(&mut GateSpec)) -> &'static str {
+    let plain = asked(|_| ()).dedup_key().unwrap();
+    match asked(change).dedup_key() {
         Some(same) if same == plain => "same",
         Some(_) => "other",
         None => "never",
     }
 }
 
-fn choice(names: &[&str]) -> Shape {
-    let option = |name: &&str| Choice::named(*name);
-    Shape::Choice { options: names.iter().map(option).collect(), multi: false, other: false }
+fn choice(names: &[&str]) -> AnswerShape {
+    let option = |name: &&str| ChoiceOption::named(*name);
+    AnswerShape::Choice { options: names.iter().map(option).collect(), multi: false, other: false }
 }
 
 #[test]
 fn what_makes_two_questions_the_same() {
-    type Change = fn(&mut Opened);
+    type Change = fn(&mut GateSpec);
     let table: &[(&str, &str, Change)] = &[
         // Each asker's own: the asker, the time, the deadline, the task.
         ("another gate", "same", |o| o.id = GateId::mint(at(5), 9)),
@@ -53,13 +57,13 @@ fn what_makes_two_questions_the_same() {
         ("another task", "same", |o| o.task = Some(task_id(2))),
         ("no task", "same", |o| o.task = None),
         ("a deadline", "same", |o| o.deadline = Some(at(99))),
-        ("another end of its time", "same", |o| o.schedule.at_end = AtEnd::Keep),
+        ("another end of its time", "same", |o| o.schedule.at_end = TimeoutAction::Keep),
         ("asked through a client's tool", "same", |o| {
-            o.held = Some(Held::Call { digest: Digest::of(&1), beside: None });
+            o.held = Some(DeferredAction::Call { digest: Digest::of(&1), beside: None });
         }),
         // Everything a person reads, and everything an answer is bound to.
         ("another space", "other", |o| o.space = SpaceId::mint(at(0), 9)),
-        ("another kind", "other", |o| o.kind = Kind::Decision),
+        ("another kind", "other", |o| o.kind = GateKind::Decision),
         ("another word", "other", |o| o.card = words("Which port")),
         ("another case", "other", |o| o.card = words("which port?")),
         ("another space between words", "other", |o| o.card = words("Which  port?")),
@@ -68,9 +72,9 @@ fn what_makes_two_questions_the_same() {
         ("a fact that is only said", "other", |o| o.card.facts[0].verified = false),
         ("no facts", "other", |o| o.card.facts.clear()),
         ("options", "other", |o| o.card.shape = choice(&["80", "81"])),
-        ("a yes or no", "other", |o| o.card.shape = Shape::Verdict),
+        ("a yes or no", "other", |o| o.card.shape = AnswerShape::Verdict),
         ("other people", "other", |o| o.approvers = Approvers::Person("ann".into())),
-        ("more proof", "other", |o| o.least_proof = Proof::Passphrase),
+        ("more proof", "other", |o| o.least_proof = IdentityProof::Passphrase),
         ("no launcher", "other", |o| o.launcher_excluded = true),
         ("a veto", "other", |o| o.veto = ["bob".into()].into()),
         ("less risk", "other", |o| o.risk = Risk::Low),
@@ -80,16 +84,19 @@ fn what_makes_two_questions_the_same() {
         // Decisions that are made each time.
         ("high risk", "never", |o| o.risk = Risk::High),
         ("critical risk", "never", |o| o.risk = Risk::Critical),
-        ("a sign-off", "never", |o| o.kind = Kind::Approval),
-        ("a review", "never", |o| o.kind = Kind::Review),
-        ("a judgement", "never", |o| o.kind = Kind::Content),
-        ("a phase", "never", |o| o.kind = Kind::Checkpoint),
-        ("work by hand", "never", |o| o.kind = Kind::Work),
-        ("a tool call", "never", |o| o.kind = Kind::Tool),
-        ("a move", "never", |o| o.kind = Kind::Transition),
-        ("a start of an agent", "never", |o| o.kind = Kind::Lifecycle),
+        ("a sign-off", "never", |o| o.kind = GateKind::Approval),
+        ("a review", "never", |o| o.kind = GateKind::Review),
+        ("a judgement", "never", |o| o.kind = GateKind::Content),
+        ("a phase", "never", |o| o.kind = GateKind::Checkpoint),
+        ("work by hand", "never", |o| o.kind = GateKind::Work),
+        ("a tool call", "never", |o| o.kind = GateKind::Tool),
+        ("a move", "never", |o| o.kind = GateKind::Transition),
+        ("a start of an agent", "never", |o| o.kind = GateKind::Lifecycle),
         ("what starts an agent", "never", |o| {
-            o.held = Some(Held::Lifecycle { action: Action::Spawn, agent: "x".into() });
+            o.held = Some(DeferredAction::Lifecycle {
+                action: LifecycleAction::Spawn,
+                agent: "x".into(),
+            });
         }),
     ];
     let wrong: Vec<_> = table
@@ -104,8 +111,12 @@ fn what_makes_two_questions_the_same() {
 /// Equal questions of two flows have a card each: one answer never continues both.
 #[test]
 fn two_flows_never_ask_the_same() {
-    let shapes =
-        [Shape::Verdict, Shape::Text, choice(&["80", "81"]), Shape::Form { schema: json!({}) }];
+    let shapes = [
+        AnswerShape::Verdict,
+        AnswerShape::Text,
+        choice(&["80", "81"]),
+        AnswerShape::Form { schema: json!({}) },
+    ];
     let mut checked = 0;
     for shape in shapes {
         for task in [None, Some(task_id(1))] {
@@ -115,8 +126,8 @@ fn two_flows_never_ask_the_same() {
                     o.flow = Some(flow_id(flow));
                 })
             };
-            assert_ne!(of(1).same(), of(2).same(), "{shape:?} {task:?}");
-            assert_eq!(of(1).same(), of(1).same(), "{shape:?} {task:?}");
+            assert_ne!(of(1).dedup_key(), of(2).dedup_key(), "{shape:?} {task:?}");
+            assert_eq!(of(1).dedup_key(), of(1).dedup_key(), "{shape:?} {task:?}");
             checked += 1;
         }
     }
@@ -127,63 +138,64 @@ fn two_flows_never_ask_the_same() {
 fn a_yes_is_for_one_piece_of_work() {
     let yes_or_no = |task| {
         asked(|o| {
-            o.card.shape = Shape::Verdict;
+            o.card.shape = AnswerShape::Verdict;
             o.task = task;
         })
     };
     let [one, two, none] = [Some(task_id(1)), Some(task_id(2)), None].map(yes_or_no);
-    assert_eq!(one.same(), yes_or_no(Some(task_id(1))).same());
-    assert_ne!(one.same(), two.same());
-    assert_ne!(one.same(), none.same());
+    assert_eq!(one.dedup_key(), yes_or_no(Some(task_id(1))).dedup_key());
+    assert_ne!(one.dedup_key(), two.dedup_key());
+    assert_ne!(one.dedup_key(), none.dedup_key());
 }
 
 #[test]
 fn without_a_task_a_yes_is_for_whoever_asked() {
-    let of = |asker: &str, shape: Shape| {
+    let of = |asker: &str, shape: AnswerShape| {
         asked(|o| {
             (o.card.shape, o.task) = (shape, None);
             o.lineage = who(asker).lineage();
         })
-        .same()
+        .dedup_key()
     };
-    assert!(of("fixer", Shape::Verdict).is_some());
-    assert_eq!(of("fixer", Shape::Verdict), of("fixer", Shape::Verdict));
-    assert_ne!(of("fixer", Shape::Verdict), of("rival", Shape::Verdict));
+    assert!(of("fixer", AnswerShape::Verdict).is_some());
+    assert_eq!(of("fixer", AnswerShape::Verdict), of("fixer", AnswerShape::Verdict));
+    assert_ne!(of("fixer", AnswerShape::Verdict), of("rival", AnswerShape::Verdict));
     // Information applies to all askers.
-    for shape in [Shape::Text, choice(&["80", "81"])] {
+    for shape in [AnswerShape::Text, choice(&["80", "81"])] {
         assert_eq!(of("fixer", shape.clone()), of("rival", shape));
     }
 }
 
 #[test]
 fn options_and_their_consequences_and_order_count() {
-    let with = |shape: Shape| asked(|o| o.card.shape = shape).same();
+    let with = |shape: AnswerShape| asked(|o| o.card.shape = shape).dedup_key();
     let plain = with(choice(&["a", "b"]));
     assert!(plain.is_some());
     assert_eq!(plain, with(choice(&["a", "b"])));
     assert_ne!(plain, with(choice(&["b", "a"])));
     assert_ne!(plain, with(choice(&["a", "b", "c"])));
-    let Shape::Choice { mut options, multi, other } = choice(&["a", "b"]) else { panic!() };
+    let AnswerShape::Choice { mut options, multi, other } = choice(&["a", "b"]) else { panic!() };
     options[0].consequence = "drops the table".into();
-    assert_ne!(plain, with(Shape::Choice { options: options.clone(), multi, other }));
+    assert_ne!(plain, with(AnswerShape::Choice { options: options.clone(), multi, other }));
 }
 
 #[test]
 fn a_revision_asks_something_else() {
     let gate = asked(|_| ());
-    let (before, card) = (gate.same(), words("Which host?"));
+    let (before, card) = (gate.dedup_key(), words("Which host?"));
     let revision = 2;
     let digest = gate.opened.digest(&card, revision);
-    let revised = apply(Some(gate), &Event::Revised { card, revision, digest }, at(11)).unwrap();
-    assert_ne!(revised.same(), before);
-    assert_eq!(revised.same(), asked(|o| o.card = words("Which host?")).same());
+    let revised =
+        apply(Some(gate), &GateEvent::Revised { card, revision, digest }, at(11)).unwrap();
+    assert_ne!(revised.dedup_key(), before);
+    assert_eq!(revised.dedup_key(), asked(|o| o.card = words("Which host?")).dedup_key());
 }
 
 /// Parses `id same? task? asker @time [~until]`, one per word group: `1 =a t1 fixer @5`.
-fn waiting(line: &str) -> Waiting {
+fn waiting(line: &str) -> QueuedGate {
     let mut words = line.split_whitespace();
     let id = words.next().unwrap().parse().unwrap();
-    let mut waiting = Waiting {
+    let mut waiting = QueuedGate {
         id: GateId::mint(at(0), id),
         same: None,
         task: None,
@@ -215,10 +227,10 @@ fn line(gates: &[&str], awake_at: Option<i64>) -> String {
 /// The same with dependencies: `2>1` says that task 2 waits for task 1.
 fn line_with(gates: &[&str], tasks: &str, awake_at: Option<i64>) -> String {
     let gates: Vec<_> = gates.iter().map(|line| waiting(line)).collect();
-    shown(&in_line(&gates, &waits(tasks), awake_at.map(at)))
+    shown(&queued_cards(&gates, &waits(tasks), awake_at.map(at)))
 }
 
-fn waits(tasks: &str) -> Behind {
+fn waits(tasks: &str) -> TaskDependents {
     let pair = |pair: &str| {
         let (waits, task) = pair.split_once('>').unwrap();
         (task_id(task.parse().unwrap()), task_id(waits.parse().unwrap()))
@@ -226,10 +238,10 @@ fn waits(tasks: &str) -> Behind {
     tasks.split_whitespace().map(pair).collect()
 }
 
-fn shown(line: &[crate::gate::InLine]) -> String {
+fn shown(line: &[crate::gate::QueuedCard]) -> String {
     let number =
         |id: &GateId| (1..100).find(|n| GateId::mint(at(0), *n) == *id).unwrap().to_string();
-    let card = |card: &crate::gate::InLine| {
+    let card = |card: &crate::gate::QueuedCard| {
         let gates: Vec<_> = card.gates.iter().map(number).collect();
         let more = if card.unblocks.more { "+" } else { "" };
         format!("{}:{}{more}", gates.join("+"), card.unblocks.count())
@@ -299,11 +311,11 @@ fn all_that_waits_behind_a_task_counts() {
 #[test]
 fn the_first_tasks_are_named_and_not_all_are_counted() {
     let chain: Vec<_> = (1..=200).map(|n| format!("{}>{n}", n + 1)).collect();
-    let line = in_line(&[waiting("1 t1")], &waits(&chain.join(" ")), None);
+    let line = queued_cards(&[waiting("1 t1")], &waits(&chain.join(" ")), None);
     let unblocks = &line[0].unblocks;
     assert_eq!((unblocks.tasks, unblocks.more), (99, true));
     assert_eq!(unblocks.first, [1, 2, 3].map(task_id));
-    let exactly = in_line(&[waiting("1 t1")], &waits(&chain[..98].join(" ")), None);
+    let exactly = queued_cards(&[waiting("1 t1")], &waits(&chain[..98].join(" ")), None);
     assert_eq!((exactly[0].unblocks.tasks, exactly[0].unblocks.more), (99, false));
 }
 
@@ -311,11 +323,11 @@ fn the_first_tasks_are_named_and_not_all_are_counted() {
 fn a_page_goes_on_behind_its_last_card() {
     let rows = ["1 @1", "2 =a _x @5", "3 =a _y @6", "4 @2", "5 t1 @9"].map(waiting);
     let tasks = waits("2>1 3>2");
-    let all = in_line(&rows, &tasks, None);
+    let all = queued_cards(&rows, &tasks, None);
     assert_eq!(shown(&all), "5:3 2+3:2 1:1 4:1");
     let after = |gates: &[&str]| {
         let gates: Vec<_> = gates.iter().map(|gate| waiting(gate)).collect();
-        shown(&behind(all.clone(), &one_card(gates.iter().collect(), &tasks)))
+        shown(&cards_after(all.clone(), &card_of_gates(gates.iter().collect(), &tasks)))
     };
     // Any gate of the card identifies it.
     assert_eq!(after(&["3 =a _y @6"]), "1:1 4:1");
@@ -332,29 +344,29 @@ fn the_many_cards_of_one_asker_stand_behind_those_of_others() {
     let own: Vec<_> = (1..=25).map(|n| format!("{n} @{n} _many")).collect();
     let others = ["30 @30 _calm", "31 @31 _other"];
     let rows: Vec<_> = own.iter().map(String::as_str).chain(others).map(waiting).collect();
-    let none = Behind::default();
-    let line = in_line(&rows, &none, None);
-    let numbers = |line: &[crate::gate::InLine]| -> Vec<u128> {
+    let none = TaskDependents::default();
+    let line = queued_cards(&rows, &none, None);
+    let numbers = |line: &[crate::gate::QueuedCard]| -> Vec<u128> {
         let number = |id: GateId| (1..100).find(|n| GateId::mint(at(0), *n) == id).unwrap();
         line.iter().map(|card| number(card.gates[0])).collect()
     };
-    let all = numbers(&folded(line.clone(), None));
+    let all = numbers(&limit_per_asker(line.clone(), None));
     let expected: Vec<_> = (1..=20).chain([30, 31]).chain(21..=25).collect();
     assert_eq!(all, expected);
     // Page after page, each card appears once.
     for (place, number) in all.iter().enumerate() {
         let row = rows.iter().find(|row| row.id == GateId::mint(at(0), *number)).unwrap();
-        let behind = folded(line.clone(), Some(&one_card(vec![row], &none)));
+        let behind = limit_per_asker(line.clone(), Some(&card_of_gates(vec![row], &none)));
         assert_eq!(numbers(&behind), all[place + 1..], "behind {number}");
     }
     // A card that has ended: all cards after it are still there.
     let ended = |row: &str| {
         let row = waiting(row);
-        numbers(&folded(line.clone(), Some(&one_card(vec![&row], &none))))
+        numbers(&limit_per_asker(line.clone(), Some(&card_of_gates(vec![&row], &none))))
     };
     assert_eq!(ended("40 @29 _calm")[..2], [30, 31]);
     assert_eq!(ended("40 @5 _many").len(), 27 - 5);
     // Few askers, few cards: the order stays.
-    let few = in_line(&rows[15..], &none, None);
-    assert_eq!(numbers(&folded(few.clone(), None)), numbers(&few));
+    let few = queued_cards(&rows[15..], &none, None);
+    assert_eq!(numbers(&limit_per_asker(few.clone(), None)), numbers(&few));
 }

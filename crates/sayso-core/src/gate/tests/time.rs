@@ -1,9 +1,9 @@
 //! Tests of timers: each fires once, in order, never early.
 
 use super::{Play, check_with, two_of_three};
-use crate::gate::{Due, Ending, Event, Level, Opened, Schedule};
+use crate::gate::{EscalationLevel, GateEnding, GateEvent, GateSchedule, GateSpec, TimerKind};
 use crate::testing::{at, explore};
-use crate::{Approvers, AtEnd, Risk, Verdict};
+use crate::{Approvers, Risk, TimeoutAction, Verdict};
 use proptest::prelude::*;
 
 fn person(name: &str) -> Approvers {
@@ -11,12 +11,12 @@ fn person(name: &str) -> Approvers {
 }
 
 /// A gate for ann, with reminders at 20 and 40, level bob at 60, the warning at 90 and the deadline at 100.
-fn schedule(at_end: AtEnd) -> impl Fn(&mut Opened) {
+fn schedule(at_end: TimeoutAction) -> impl Fn(&mut GateSpec) {
     move |rules| {
         rules.approvers = person("ann");
-        rules.schedule = Schedule {
+        rules.schedule = GateSchedule {
             remind_at: vec![at(20), at(40)],
-            levels: vec![Level { at: Some(at(60)), approvers: person("bob") }],
+            levels: vec![EscalationLevel { at: Some(at(60)), approvers: person("bob") }],
             warn_micros: at(10).as_micros() - at(0).as_micros(),
             period_micros: at(100).as_micros() - at(0).as_micros(),
             at_end,
@@ -27,7 +27,7 @@ fn schedule(at_end: AtEnd) -> impl Fn(&mut Opened) {
 #[test]
 fn each_thing_happens_once_in_its_time() {
     check_with(
-        schedule(AtEnd::Deny),
+        schedule(TimeoutAction::Deny),
         "fixer open | relay tick | @19 | relay tick | @20 | relay tick | relay tick | @45 | relay tick | @59 | \
          bob yes | @60 | relay tick | relay tick | @90 | relay tick | relay tick | @99 | relay tick | @100 | \
          relay tick | relay tick",
@@ -53,12 +53,12 @@ fn each_thing_happens_once_in_its_time() {
 #[test]
 fn what_was_missed_is_made_up_for_in_order() {
     check_with(
-        schedule(AtEnd::Deny),
+        schedule(TimeoutAction::Deny),
         "fixer open | @500 | ann yes | relay tick | relay tick",
         &["opened", "SAY003", "reminded+escalated+warned+expired", "="],
     );
     check_with(
-        schedule(AtEnd::Deny),
+        schedule(TimeoutAction::Deny),
         "fixer open | ann yes | @500 | relay tick",
         &["opened", "answered", "="],
     );
@@ -67,13 +67,13 @@ fn what_was_missed_is_made_up_for_in_order() {
 #[test]
 fn what_the_end_means() {
     for (at_end, happens) in [
-        (AtEnd::Deny, "expired"),
-        (AtEnd::Fail, "expired"),
-        (AtEnd::Approve, "expired"),
-        (AtEnd::Keep, "overdue"),
-        (AtEnd::Defer, "deferred"),
+        (TimeoutAction::Deny, "expired"),
+        (TimeoutAction::Fail, "expired"),
+        (TimeoutAction::Approve, "expired"),
+        (TimeoutAction::Keep, "overdue"),
+        (TimeoutAction::Defer, "deferred"),
         // Bob is the last level.
-        (AtEnd::Escalate, "expired"),
+        (TimeoutAction::Escalate, "expired"),
     ] {
         check_with(
             schedule(at_end),
@@ -87,7 +87,7 @@ fn what_the_end_means() {
 #[test]
 fn an_answer_after_the_last_level_is_too_late() {
     check_with(
-        schedule(AtEnd::Escalate),
+        schedule(TimeoutAction::Escalate),
         "fixer open | @100 | ann yes | bob yes | relay tick | ann yes",
         &["opened", "SAY003", "SAY013", "reminded+escalated+warned+expired", "SAY003"],
     );
@@ -96,11 +96,11 @@ fn an_answer_after_the_last_level_is_too_late() {
 #[test]
 fn silence_is_a_yes_for_low_risk_only() {
     for (at_end, risk, verdict) in [
-        (AtEnd::Approve, Risk::Low, Verdict::Approved),
-        (AtEnd::Approve, Risk::Medium, Verdict::Rejected),
-        (AtEnd::Approve, Risk::Critical, Verdict::Rejected),
-        (AtEnd::Deny, Risk::Low, Verdict::Rejected),
-        (AtEnd::Fail, Risk::Low, Verdict::Rejected),
+        (TimeoutAction::Approve, Risk::Low, Verdict::Approved),
+        (TimeoutAction::Approve, Risk::Medium, Verdict::Rejected),
+        (TimeoutAction::Approve, Risk::Critical, Verdict::Rejected),
+        (TimeoutAction::Deny, Risk::Low, Verdict::Rejected),
+        (TimeoutAction::Fail, Risk::Low, Verdict::Rejected),
     ] {
         let mut play = Play::with(|rules| {
             schedule(at_end)(rules);
@@ -109,15 +109,15 @@ fn silence_is_a_yes_for_low_risk_only() {
         play.play("fixer open | @100 | relay tick");
         assert_eq!(play.gate().verdict(), Some(verdict), "{at_end:?} {risk:?}");
         assert_eq!(play.gate().answer(), None, "nobody has answered");
-        assert!(matches!(play.gate().ending, Some(Ending::Expired { .. })));
+        assert!(matches!(play.gate().ending, Some(GateEnding::Expired { .. })));
     }
 }
 
 #[test]
 fn a_level_without_a_moment_begins_where_the_one_below_ends() {
-    let levels = |rules: &mut Opened| {
-        schedule(AtEnd::Escalate)(rules);
-        let level = |name| Level { at: None, approvers: person(name) };
+    let levels = |rules: &mut GateSpec| {
+        schedule(TimeoutAction::Escalate)(rules);
+        let level = |name| EscalationLevel { at: None, approvers: person(name) };
         rules.schedule.levels = vec![level("bob"), level("cid")];
         rules.schedule.remind_at = vec![];
         rules.schedule.warn_micros = 0;
@@ -143,7 +143,7 @@ fn a_level_without_a_moment_begins_where_the_one_below_ends() {
 
 #[test]
 fn what_is_kept_or_put_off_can_still_be_answered() {
-    for at_end in [AtEnd::Keep, AtEnd::Defer] {
+    for at_end in [TimeoutAction::Keep, TimeoutAction::Defer] {
         let script = "fixer open | @150 | relay tick | @160 | ann yes";
         let mut play = Play::with(schedule(at_end));
         play.play(script);
@@ -151,7 +151,7 @@ fn what_is_kept_or_put_off_can_still_be_answered() {
     }
     // A new period starts when the timer fires, so that people have all of it.
     check_with(
-        schedule(AtEnd::Defer),
+        schedule(TimeoutAction::Defer),
         "fixer open | @150 | relay tick | @239 | relay tick | @240 | relay tick | @250 | relay tick",
         &["opened", "reminded+escalated+warned+deferred", "=", "warned", "deferred"],
     );
@@ -160,7 +160,7 @@ fn what_is_kept_or_put_off_can_still_be_answered() {
 #[test]
 fn more_time_is_given_by_those_who_are_asked() {
     check_with(
-        schedule(AtEnd::Deny),
+        schedule(TimeoutAction::Deny),
         "fixer open | fixer extend | bob extend | relay extend | ann extend past | ann extend | ann extend | @899 | \
          relay tick | @900 | ann extend | relay tick",
         &[
@@ -182,7 +182,7 @@ fn more_time_is_given_by_those_who_are_asked() {
 fn nobody_is_reminded_of_what_they_put_off() {
     check_with(
         |rules| {
-            schedule(AtEnd::Deny)(rules);
+            schedule(TimeoutAction::Deny)(rules);
             rules.schedule.levels = vec![];
             rules.deadline = None;
             rules.schedule.remind_at = vec![at(20), at(600)];
@@ -195,7 +195,7 @@ fn nobody_is_reminded_of_what_they_put_off() {
 #[test]
 fn what_was_put_off_is_brought_back_by_putting_it_off_until_now() {
     check_with(
-        schedule(AtEnd::Deny),
+        schedule(TimeoutAction::Deny),
         "fixer open | ann snooze past | ann snooze | bob snooze past | ann snooze past | ann snooze past | @20 | \
          relay tick | relay tick",
         &["opened", "SAY038", "snoozed", "SAY013", "snoozed", "SAY038", "reminded", "="],
@@ -205,7 +205,7 @@ fn what_was_put_off_is_brought_back_by_putting_it_off_until_now() {
 /// The rejection of a person with a veto counts, the approval does not.
 #[test]
 fn a_veto_ends_it_and_opens_nothing() {
-    let with_veto = |rules: &mut Opened| {
+    let with_veto = |rules: &mut GateSpec| {
         rules.approvers = two_of_three();
         rules.veto = ["dan".to_owned()].into();
     };
@@ -223,7 +223,7 @@ fn a_veto_ends_it_and_opens_nothing() {
 /// left, and no event follows the end.
 #[test]
 fn time_is_kept_whoever_looks_whenever() {
-    let at_end = prop::sample::select(AtEnd::ALL.to_vec());
+    let at_end = prop::sample::select(TimeoutAction::ALL.to_vec());
     let moments = || prop::collection::btree_set(1..300_i64, 0..4);
     let looks = prop::collection::vec(1..60_i64, 1..30);
     let all = (at_end, moments(), moments(), 0..80_i64, 1..200_i64, looks);
@@ -231,11 +231,11 @@ fn time_is_kept_whoever_looks_whenever() {
         let micros = |n: i64| at(n).as_micros() - at(0).as_micros();
         let mut play = Play::with(|rules| {
             rules.deadline = Some(at(deadline));
-            rules.schedule = Schedule {
+            rules.schedule = GateSchedule {
                 remind_at: reminders.iter().map(|n| at(*n)).collect(),
                 levels: levels
                     .iter()
-                    .map(|n| Level { at: Some(at(*n)), approvers: person("bob") })
+                    .map(|n| EscalationLevel { at: Some(at(*n)), approvers: person("bob") })
                     .collect(),
                 warn_micros: micros(warn),
                 period_micros: micros(50),
@@ -258,7 +258,7 @@ fn time_is_kept_whoever_looks_whenever() {
             .log
             .iter()
             .filter_map(|(event, _)| match event {
-                Event::Escalated { level, .. } => Some(*level),
+                GateEvent::Escalated { level, .. } => Some(*level),
                 _ => None,
             })
             .collect();
@@ -266,15 +266,16 @@ fn time_is_kept_whoever_looks_whenever() {
         prop_assert!(reached.len() <= levels.len());
         for (event, when) in &play.log {
             let is_early = match event {
-                Event::Reminded => reminders.iter().all(|n| at(*n) > *when),
-                Event::Expired { .. } | Event::Overdue | Event::Deferred { .. } => {
+                GateEvent::Reminded => reminders.iter().all(|n| at(*n) > *when),
+                GateEvent::Expired { .. } | GateEvent::Overdue | GateEvent::Deferred { .. } => {
                     at(deadline) > *when
                 }
                 _ => false,
             };
             prop_assert!(!is_early, "{:?} at {:?}", event, when);
         }
-        let ends = play.log.iter().position(|(event, _)| matches!(event, Event::Expired { .. }));
+        let ends =
+            play.log.iter().position(|(event, _)| matches!(event, GateEvent::Expired { .. }));
         prop_assert!(ends.is_none_or(|place| place == play.log.len() - 1));
         Ok(())
     });
@@ -283,13 +284,13 @@ fn time_is_kept_whoever_looks_whenever() {
 #[test]
 fn what_comes_first_at_one_moment() {
     let mut play = Play::with(|rules| {
-        schedule(AtEnd::Deny)(rules);
+        schedule(TimeoutAction::Deny)(rules);
         rules.schedule.remind_at = vec![at(60)];
         rules.deadline = Some(at(60));
         rules.schedule.warn_micros = 0;
     });
     play.play("fixer open");
-    assert_eq!(play.gate().next_due(), Some((at(60), Due::Remind)));
+    assert_eq!(play.gate().next_due(), Some((at(60), TimerKind::Remind)));
     play.play("@60 | relay tick");
     let names: Vec<_> = play.log.iter().map(|(event, _)| event.name()).collect();
     assert_eq!(names, ["gate.opened", "gate.reminded", "gate.escalated", "gate.expired"]);

@@ -1,19 +1,19 @@
 //! Tests of delegation and of deputies for absent people.
 
 use super::{Play, check, check_with, two_of_three};
-use crate::gate::{Absent, Command, Introduction, Opened, decide, effects};
+use crate::gate::{Absentee, GateCommand, GateSpec, Introduction, decide, effects};
 use crate::testing::{at, who};
-use crate::{Actor, Approvers, Code, Occasion, Proof};
+use crate::{Actor, Approvers, Code, IdentityProof, NoticeReason};
 
 fn person(name: &str) -> Approvers {
     Approvers::Person(name.into())
 }
 
-fn for_ann(rules: &mut Opened) {
+fn for_ann(rules: &mut GateSpec) {
     rules.approvers = person("ann");
 }
 
-fn for_both(rules: &mut Opened) {
+fn for_both(rules: &mut GateSpec) {
     rules.approvers = Approvers::All(vec![person("ann"), person("bob")]);
 }
 
@@ -77,11 +77,11 @@ fn whoever_stands_in_may_do_what_those_they_stand_in_for_may() {
 /// The record names the people whose vote was needed, and none who had no part in it.
 #[test]
 fn whoever_may_say_it_alone_speaks_for_nobody_else() {
-    let one_of_both = |rules: &mut Opened| {
+    let one_of_both = |rules: &mut GateSpec| {
         rules.approvers = Approvers::Some { least: 1, of: vec![person("ann"), person("bob")] };
     };
-    let anyone = |rules: &mut Opened| rules.approvers = Approvers::Anyone;
-    type Case<'a> = (&'a dyn Fn(&mut Opened), &'a str, &'a [&'a str]);
+    let anyone = |rules: &mut GateSpec| rules.approvers = Approvers::Anyone;
+    type Case<'a> = (&'a dyn Fn(&mut GateSpec), &'a str, &'a [&'a str]);
     let cases: [Case<'_>; 6] = [
         (&anyone, "bob+ann yes", &[]),
         (&one_of_both, "bob+ann yes", &[]),
@@ -121,7 +121,7 @@ fn one_who_stands_in_is_still_one_person() {
 
 #[test]
 fn whoever_is_left_out_has_no_voice_to_leave() {
-    let excluded = |rules: &mut Opened| {
+    let excluded = |rules: &mut GateSpec| {
         rules.approvers = Approvers::Some { least: 1, of: vec![person("lea"), person("ann")] };
         rules.launcher_excluded = true;
     };
@@ -136,24 +136,24 @@ fn whoever_is_left_out_has_no_voice_to_leave() {
 #[test]
 fn nobody_leaves_more_than_they_showed() {
     for (shown, needed, expected) in [
-        (Proof::Token, Proof::Token, None),
-        (Proof::Token, Proof::Passphrase, Some(Code::NotAnApprover)),
-        (Proof::Tty, Proof::Passphrase, Some(Code::NotAnApprover)),
-        (Proof::Passphrase, Proof::Passphrase, None),
+        (IdentityProof::Token, IdentityProof::Token, None),
+        (IdentityProof::Token, IdentityProof::Passphrase, Some(Code::NotAnApprover)),
+        (IdentityProof::Tty, IdentityProof::Passphrase, Some(Code::NotAnApprover)),
+        (IdentityProof::Passphrase, IdentityProof::Passphrase, None),
     ] {
         let mut play = Play::with(|rules| {
             for_ann(rules);
             rules.least_proof = needed;
         });
         play.play("fixer open");
-        let stands_for = vec![Absent { name: "ann".into(), proof: shown }];
-        let bob = Actor { proof: Proof::Presence, stands_for, ..who("bob") };
+        let stands_for = vec![Absentee { name: "ann".into(), proof: shown }];
+        let bob = Actor { proof: IdentityProof::Presence, stands_for, ..who("bob") };
         let yes = play.command("yes", &bob);
         let code = decide(play.gate.as_ref(), &yes, &bob, at(10)).err().map(|r| r.code);
         assert_eq!(code, expected, "{shown:?} for {needed:?}");
         // The same for a delegation: it takes the proof that an answer takes.
         let ann = Actor { proof: shown, ..who("ann") };
-        let hand_on = Command::Delegate { to: "bob".into(), reason: String::new() };
+        let hand_on = GateCommand::Delegate { to: "bob".into(), reason: String::new() };
         let code = decide(play.gate.as_ref(), &hand_on, &ann, at(10)).err().map(|r| r.code);
         assert_eq!(code, expected.map(|_| Code::ProofTooLow), "{shown:?} for {needed:?}");
     }
@@ -166,7 +166,7 @@ fn whom_it_is_handed_to_hears_of_it() {
     let (event, _) = play.log.last().unwrap();
     assert!(play.gate().claim.is_none());
     let told = format!("{:?}", effects(play.gate(), event));
-    assert!(told.contains(&format!("{:?}", Occasion::Delegated)), "{told}");
+    assert!(told.contains(&format!("{:?}", NoticeReason::Delegated)), "{told}");
 }
 
 /// Who was let in after a gate was asked counts as one person with whoever did it, in whatever order they speak.
@@ -219,7 +219,7 @@ fn who_was_let_in_since_counts_with_whoever_did_it() {
 /// neither what they said nor their voice.
 #[test]
 fn a_voice_of_another_is_one_with_who_let_them_in() {
-    let for_two = |rules: &mut Opened| {
+    let for_two = |rules: &mut GateSpec| {
         rules.approvers = Approvers::Some { least: 2, of: vec![person("ann"), person("bob")] };
     };
     let ann_let_bob_in = Introduction { name: "bob".into(), by: "ann".into(), at: at(20) };

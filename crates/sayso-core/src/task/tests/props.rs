@@ -1,6 +1,9 @@
 //! Property tests of a task: random actors and commands, against a model of a few lines.
 
-use super::{Completion, Kind, Outcome, Play, Status, Task, apply, completion, expected_status};
+use super::{
+    CompletionEffect, GateKind, Play, Task, TaskOutcome, TaskStatus, apply, completion,
+    expected_status,
+};
 use crate::Role;
 use crate::testing::{explore, through_json, who};
 use proptest::prelude::*;
@@ -21,14 +24,14 @@ fn one_of(list: &'static str) -> impl Strategy<Value = &'static str> {
 /// A second, independent implementation of asking and settling.
 #[derive(Default)]
 struct Model {
-    waits: BTreeMap<String, Kind>,
+    waits: BTreeMap<String, GateKind>,
     /// The answers since the task last began to wait.
-    answers: Vec<(Kind, bool)>,
+    answers: Vec<(GateKind, bool)>,
 }
 
 impl Model {
     /// Updates the model by the outcome of a step; returns the status after a release, if there was one.
-    fn hear(&mut self, what: &str, cell: &str, requires: Option<Kind>) -> Option<Status> {
+    fn hear(&mut self, what: &str, cell: &str, requires: Option<GateKind>) -> Option<TaskStatus> {
         let words: Vec<&str> = what.split(' ').collect();
         match words[..] {
             ["ask", kind, n] if cell == "asked" => {
@@ -50,7 +53,7 @@ impl Model {
                 let answers = std::mem::take(&mut self.answers);
                 let status = expected_status(&answers);
                 cell.contains("released").then_some(if answers.is_empty() {
-                    Status::Open
+                    TaskStatus::Open
                 } else {
                     status
                 })
@@ -75,7 +78,7 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
     let steps = prop::collection::vec((one_of(ACTORS), verb, 0..6_usize), 1..40);
     explore(4_000, &(any::<bool>(), steps), |(requires, steps)| {
         let mut model = Model::default();
-        let mut play = Play::of(requires.then_some(Kind::Approval), "");
+        let mut play = Play::of(requires.then_some(GateKind::Approval), "");
         for (actor, verb, pick) in steps {
             play.now += 1;
             // The verdict is for one of the open gates, if there are any.
@@ -89,8 +92,8 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
             let after = play.task();
             let released_to = model.hear(&what, &cell, before.requires);
 
-            let waits: Vec<Kind> = model.waits.values().copied().collect();
-            let got: Vec<Kind> = after.waits_for.values().copied().collect();
+            let waits: Vec<GateKind> = model.waits.values().copied().collect();
+            let got: Vec<GateKind> = after.waits_for.values().copied().collect();
             prop_assert_eq!(got, waits, "{}", &line);
             if let Some(status) = released_to {
                 prop_assert!(
@@ -111,7 +114,10 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
                 prop_assert!(before.requires.is_none() || after.requires == before.requires);
                 prop_assert!(before.verdict == after.verdict || by_answers, "{}", &line);
                 if after.requires.is_some() {
-                    prop_assert!(matches!(completion(after, &who("fixer")), Completion::Opens(_)));
+                    prop_assert!(matches!(
+                        completion(after, &who("fixer")),
+                        CompletionEffect::Opens(_)
+                    ));
                 }
             }
             prop_assert!(after.fence >= before.fence && after.updated_at >= before.updated_at);
@@ -151,19 +157,19 @@ fn whatever_is_tried_a_waiting_task_waits_for_a_person() {
 
 /// True if the status after a release is right. Done and abandoned close the task. Otherwise a live run continues, a
 /// deferred task stays deferred, and the rest is open; a failed or blocked task may stay so without an answer.
-fn is_released(before: &Task, after: &Task, status: Status) -> bool {
+fn is_released(before: &Task, after: &Task, status: TaskStatus) -> bool {
     match (status, before.status) {
-        (Status::Closed, _) => after.status == Status::Closed,
-        (_, Status::Deferred | Status::InProgress) => after.status == before.status,
-        (_, Status::Failed | Status::Blocked) => {
-            after.status == Status::Open || after.status == before.status
+        (TaskStatus::Closed, _) => after.status == TaskStatus::Closed,
+        (_, TaskStatus::Deferred | TaskStatus::InProgress) => after.status == before.status,
+        (_, TaskStatus::Failed | TaskStatus::Blocked) => {
+            after.status == TaskStatus::Open || after.status == before.status
         }
-        _ => after.status == Status::Open,
+        _ => after.status == TaskStatus::Open,
     }
 }
 
 /// The order of precedence is tested by itself, because `max` depends on it.
 #[test]
 fn a_refusal_outweighs_going_on_and_that_outweighs_done() {
-    assert!(Outcome::Abandoned > Outcome::Back && Outcome::Back > Outcome::Done);
+    assert!(TaskOutcome::Abandoned > TaskOutcome::Back && TaskOutcome::Back > TaskOutcome::Done);
 }

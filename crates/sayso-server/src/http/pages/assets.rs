@@ -1,6 +1,6 @@
 //! Static assets of the pages: styles, scripts, the icon. All of them are embedded in the program.
 
-use super::super::hall::Hall;
+use super::super::state::AppState;
 use crate::keys::{DEAD_TIME, GRACE, KEYS};
 use axum::Router;
 use axum::extract::Path;
@@ -48,7 +48,7 @@ pub(super) static VERSION: LazyLock<String> = LazyLock::new(|| {
     digest.chars().filter(char::is_ascii_alphanumeric).rev().take(16).collect()
 });
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     Router::new()
         .route("/assets/{version}/{file}", get(file))
         .route("/manifest.webmanifest", get(manifest))
@@ -68,7 +68,7 @@ async fn file(Path((_, name)): Path<(String, String)>) -> Response {
 
 /// Returns the key bindings as a script: the same list as in the terminal.
 fn keys() -> String {
-    let key = |binding: &crate::keys::Binding| {
+    let key = |binding: &crate::keys::KeyBinding| {
         json!({
             "name": binding.name, "keys": binding.keys, "shown": binding.shown,
             "says": binding.says, "speaks": binding.speaks,

@@ -1,12 +1,12 @@
 //! The page of the audit log: its entries, newest first, and its verification.
 
-use super::super::route::{Asked, Nothing};
-use super::card::Moment;
-use super::frame::Frame;
-use super::{Html, Onlooker};
+use super::super::route::{EmptyInput, OperationInput};
+use super::card::MomentView;
+use super::frame::PageFrame;
+use super::{HtmlPage, PageContext};
 use askama::Template;
-use sayso_core::audit::Entry;
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::audit::ChainEntry;
+use sayso_core::text::{sanitize_line, shorten};
 use sayso_engine::{ListedEntry, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ const ENTRIES: u64 = 100;
 const ANSWER_CHARS_MAX: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct AuditPageQuery {
     /// The entries before this one.
     before: Option<u64>,
     part: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Query {
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct AuditPage {
-    frame: Frame,
+    frame: PageFrame,
     list: AuditPart,
 }
 
@@ -42,7 +42,7 @@ struct AuditPart {
 /// An entry as the page shows it.
 pub(super) struct EntryView {
     pub(super) seq: u64,
-    pub(super) when: Moment,
+    pub(super) when: MomentView,
     pub(super) actor: String,
     pub(super) role: &'static str,
     pub(super) door: String,
@@ -62,22 +62,22 @@ pub(super) struct EntryView {
 }
 
 impl EntryView {
-    pub(super) fn of(entry: &Entry, now: sayso_core::Timestamp) -> Self {
+    pub(super) fn of(entry: &ChainEntry, now: sayso_core::Timestamp) -> Self {
         Self {
             seq: entry.seq,
-            when: Moment::of(entry.at, now),
-            actor: harmless_line(&entry.actor),
+            when: MomentView::of(entry.at, now),
+            actor: sanitize_line(&entry.actor),
             role: entry.role.as_str(),
-            door: crate::wire::name(&entry.door),
+            door: crate::wire::serde_name(&entry.door),
             proof: entry.proof.as_str(),
-            action: harmless_line(&entry.action),
+            action: sanitize_line(&entry.action),
             words: words(&entry.action),
             place: place(entry),
-            object: harmless_line(&entry.object),
-            reason: harmless_line(&entry.reason),
+            object: sanitize_line(&entry.object),
+            reason: sanitize_line(&entry.reason),
             answer: None,
             also: vec![],
-            is_refused: crate::wire::name(&entry.outcome) == "refused",
+            is_refused: crate::wire::serde_name(&entry.outcome) == "refused",
         }
     }
 }
@@ -85,8 +85,8 @@ impl EntryView {
 impl EntryView {
     /// The same with what the log says of it.
     fn listed(listed: &ListedEntry, now: sayso_core::Timestamp) -> Self {
-        let shown = |answer: &String| shorten(&harmless_line(answer), ANSWER_CHARS_MAX);
-        let also = listed.also.iter().map(|what| harmless_line(what)).collect();
+        let shown = |answer: &String| shorten(&sanitize_line(answer), ANSWER_CHARS_MAX);
+        let also = listed.also.iter().map(|what| sanitize_line(what)).collect();
         Self { answer: listed.answer.as_ref().map(shown), also, ..Self::of(&listed.entry, now) }
     }
 }
@@ -111,13 +111,13 @@ fn words(action: &str) -> String {
         "person.logged_in" => "logged in as",
         "person.joined" => "joined as",
         // The name of the action says it well enough.
-        other => return harmless_line(&other.replace(['.', '_'], " ")),
+        other => return sanitize_line(&other.replace(['.', '_'], " ")),
     };
     plain.to_owned()
 }
 
 /// Returns the page of an entry's object.
-fn place(entry: &Entry) -> Option<String> {
+fn place(entry: &ChainEntry) -> Option<String> {
     let page = match entry.action.split('.').next()? {
         "gate" => "gates",
         "task" => "tasks",
@@ -127,8 +127,11 @@ fn place(entry: &Entry) -> Option<String> {
     is_handle.then(|| format!("{page}/{}", entry.object))
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
-    let Query { before, part } = asked.query;
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, AuditPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
+    let AuditPageQuery { before, part } = asked.query;
     let head = at.desk.audit_head(&at.actor)?.seq;
     let until = before.map_or(head, |before| before.saturating_sub(1).min(head));
     let behind = until.saturating_sub(ENTRIES);
@@ -144,7 +147,7 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     let earlier = (behind > 0).then_some(behind + 1);
     let list = AuditPart { base: frame.base.clone(), entries, earlier };
     match part {
-        Some(_) => Html::of(&list),
-        None => Html::of(&AuditPage { frame, list }),
+        Some(_) => HtmlPage::of(&list),
+        None => HtmlPage::of(&AuditPage { frame, list }),
     }
 }

@@ -1,28 +1,28 @@
 //! The view of a gate on pages: a row of a list, and the card itself. Facts come first, the agent's text in a frame
 //! of its own.
 
-use super::super::visitor::Visitor;
-use super::super::when::rfc3339;
+use super::super::auth::RequestContext;
+use super::super::time::rfc3339;
 use super::fields;
+use super::markdown::{self, RenderedText};
 use super::people;
-use super::text::{self, Shown};
-use crate::prose::{self, Change, DiffLine};
-use sayso_core::gate::{Fact, Gate, Receipt, Step, Whose};
-use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Kind, Shape, Timestamp, Verdict};
-use sayso_engine::{Asked, Result};
+use crate::text::{self, CallDiff, DiffLine};
+use sayso_core::gate::{CardFact, Gate, GateAudience, Receipt, ReceiptStep};
+use sayso_core::text::{sanitize, sanitize_line, shorten};
+use sayso_core::{AnswerShape, GateKind, Timestamp, Verdict};
+use sayso_engine::{CardView, Result};
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// A moment: in words, and as a time from which a browser can count on.
-pub(super) struct Moment {
+pub(super) struct MomentView {
     pub(super) at: String,
     pub(super) words: String,
 }
 
-impl Moment {
+impl MomentView {
     pub(super) fn of(at: Timestamp, now: Timestamp) -> Self {
-        Self { at: rfc3339(at), words: prose::relative(at, now) }
+        Self { at: rfc3339(at), words: text::relative(at, now) }
     }
 }
 
@@ -30,7 +30,7 @@ impl Moment {
 const QUESTION_CHARS_MAX: usize = 300;
 
 /// A gate in a list.
-pub(super) struct Row {
+pub(super) struct CardRow {
     pub(super) id: String,
     pub(super) handle: String,
     pub(super) kind: &'static str,
@@ -40,7 +40,7 @@ pub(super) struct Row {
     pub(super) task: Option<String>,
     /// The flow that asks, by its id.
     pub(super) flow: Option<String>,
-    pub(super) asked: Moment,
+    pub(super) asked: MomentView,
     pub(super) age: &'static str,
     pub(super) risk: &'static str,
     pub(super) hurry: Vec<String>,
@@ -60,49 +60,49 @@ pub(super) struct Row {
     pub(super) ending: String,
     /// yes, no, or unsaid where there was neither.
     pub(super) ending_class: &'static str,
-    pub(super) ended: Option<Moment>,
+    pub(super) ended: Option<MomentView>,
 }
 
-impl Row {
-    fn of(at: &Visitor, asked: &Asked, task: Option<String>) -> Self {
+impl CardRow {
+    fn of(at: &RequestContext, asked: &CardView, task: Option<String>) -> Self {
         let (gate, now) = (&asked.gate, at.desk.now());
         let (opened, is_open) = (&gate.opened, gate.is_open());
-        let question = harmless_line(&gate.card.question);
+        let question = sanitize_line(&gate.card.question);
         Self {
             id: opened.id.to_string(),
             handle: opened.handle.clone(),
             kind: opened.kind.as_str(),
-            needs_presence: opened.least_proof == sayso_core::Proof::Presence,
+            needs_presence: opened.least_proof == sayso_core::IdentityProof::Presence,
             is_cut: is_cut(&gate.card, &question),
             question: shorten(&question, QUESTION_CHARS_MAX),
-            asker: harmless_line(&opened.lineage.asker),
+            asker: sanitize_line(&opened.lineage.asker),
             askers: asked.askers.len(),
             task,
             flow: opened.flow.map(|flow| flow.to_string()),
-            asked: Moment::of(gate.opened_at, now),
-            age: prose::age(gate.opened_at, now).as_str(),
+            asked: MomentView::of(gate.opened_at, now),
+            age: text::age(gate.opened_at, now).as_str(),
             risk: opened.risk.as_str(),
-            hurry: if is_open { prose::hurry(gate, now) } else { vec![] },
-            unblocks: prose::unblocks(asked),
+            hurry: if is_open { text::list_notes(gate, now) } else { vec![] },
+            unblocks: text::unblocks(asked),
             digest: gate.digest.to_string(),
             same: asked.same.as_ref().map(ToString::to_string).unwrap_or_default(),
             shape: shape(&gate.card.shape),
             is_open,
             is_seen: asked.askers.iter().all(|asker| asker.is_seen),
-            is_for_you: gate.whose(&at.actor) != Whose::Others,
-            ending: prose::ending_in_words(gate),
+            is_for_you: gate.audience_for(&at.actor) != GateAudience::Others,
+            ending: text::ending_in_words(gate),
             ending_class: ending_class(gate),
-            ended: gate.ended_at().map(|at| Moment::of(at, now)),
-            is_put_off: prose::put_off(gate, now).is_some(),
+            ended: gate.ended_at().map(|at| MomentView::of(at, now)),
+            is_put_off: text::snooze_text(gate, now).is_some(),
         }
     }
 
     /// Returns the rows of these cards, with the handles of the tasks that wait for them.
-    pub(super) fn all(at: &Visitor, cards: &[Asked]) -> Result<Vec<Self>> {
+    pub(super) fn all(at: &RequestContext, cards: &[CardView]) -> Result<Vec<Self>> {
         let tasks: Vec<_> = cards.iter().filter_map(|card| card.gate.opened.task).collect();
         let names = at.desk.task_names(&tasks)?;
         let names: HashMap<_, _> = names.into_iter().map(|(id, handle, _)| (id, handle)).collect();
-        let name = |card: &Asked| names.get(&card.gate.opened.task?).cloned();
+        let name = |card: &CardView| names.get(&card.gate.opened.task?).cloned();
         Ok(cards.iter().map(|card| Self::of(at, card, name(card))).collect())
     }
 }
@@ -122,26 +122,26 @@ fn ending_class(gate: &Gate) -> &'static str {
     }
 }
 
-fn shape(shape: &Shape) -> &'static str {
+fn shape(shape: &AnswerShape) -> &'static str {
     match shape {
-        Shape::Verdict => "verdict",
-        Shape::Text => "text",
-        Shape::Choice { .. } => "choice",
-        Shape::Form { .. } => "form",
+        AnswerShape::Verdict => "verdict",
+        AnswerShape::Text => "text",
+        AnswerShape::Choice { .. } => "choice",
+        AnswerShape::Form { .. } => "form",
     }
 }
 
 /// A gate in full.
-pub(super) struct Card {
-    pub(super) row: Row,
+pub(super) struct FullCardView {
+    pub(super) row: CardRow,
     /// The question in full length.
     pub(super) question: String,
     /// The change a call would make in files.
-    pub(super) change: Option<Change>,
+    pub(super) change: Option<CallDiff>,
     /// The change that the answer made in the arguments of a call.
-    pub(super) changed: Option<Change>,
-    pub(super) known: Vec<Known>,
-    pub(super) says: Option<Says>,
+    pub(super) changed: Option<CallDiff>,
+    pub(super) known: Vec<FactGroup>,
+    pub(super) says: Option<AskerText>,
     pub(super) options: Vec<OptionView>,
     pub(super) multi: bool,
     pub(super) other: bool,
@@ -166,7 +166,7 @@ pub(super) struct Card {
 }
 
 /// Facts from one source. A claim that only the asker vouches for never stands among what sayso captured itself.
-pub(super) struct Known {
+pub(super) struct FactGroup {
     pub(super) title: &'static str,
     pub(super) source: &'static str,
     pub(super) class: &'static str,
@@ -184,7 +184,7 @@ pub(super) struct FactView {
 }
 
 /// The text of the asker.
-pub(super) struct Says {
+pub(super) struct AskerText {
     pub(super) who: &'static str,
     pub(super) html: String,
 }
@@ -201,38 +201,38 @@ pub(super) struct OptionView {
 pub(super) struct StepView {
     pub(super) words: String,
     pub(super) door: String,
-    pub(super) when: Moment,
+    pub(super) when: MomentView,
 }
 
-impl Card {
-    pub(super) fn of(at: &Visitor, asked: &Asked, receipt: &Receipt) -> Result<Self> {
+impl FullCardView {
+    pub(super) fn of(at: &RequestContext, asked: &CardView, receipt: &Receipt) -> Result<Self> {
         let (gate, now) = (&asked.gate, at.desk.now());
         let task = match gate.opened.task {
             Some(task) => at.desk.task_names(&[task])?.pop().map(|(_, handle, _)| handle),
             None => None,
         };
-        let Shown { html, spelt_out } = text::markdown(&gate.card.narrative);
-        let question = harmless(&gate.card.question);
+        let RenderedText { html, spelt_out } = markdown::render(&gate.card.narrative);
+        let question = sanitize(&gate.card.question);
         let (options, multi, other) = options(&gate.card.shape);
-        let change = prose::change(gate);
+        let change = text::change(gate);
         Ok(Self {
-            row: Row::of(at, asked, task),
+            row: CardRow::of(at, asked, task),
             known: known(&gate.card.facts, change.is_some()),
             change,
-            changed: prose::changed(gate),
-            says: (!html.is_empty()).then(|| Says { who: prose::who_says(gate), html }),
+            changed: text::changed(gate),
+            says: (!html.is_empty()).then(|| AskerText { who: text::who_says(gate), html }),
             options,
             multi,
             other,
             fields: fields::html(&gate.card.shape),
-            arguments: prose::arguments(gate),
-            conditions: prose::conditions(gate, now),
+            arguments: text::arguments(gate),
+            conditions: text::conditions(gate, now),
             approve: approve_word(gate),
-            is_yes_no: gate.card.shape == Shape::Verdict,
-            askers: prose::askers(asked).into_iter().chain(prose::unblocked(asked)).collect(),
-            commands: if gate.is_open() { prose::how_to_answer(gate) } else { vec![] },
+            is_yes_no: gate.card.shape == AnswerShape::Verdict,
+            askers: text::askers(asked).into_iter().chain(text::unblocked(asked)).collect(),
+            commands: if gate.is_open() { text::how_to_answer(gate) } else { vec![] },
             way: receipt.steps.iter().map(|one| step(one, now)).collect(),
-            onward: prose::onward(receipt),
+            onward: text::follow_up_lines(receipt),
             alerts: alerts(asked, receipt),
             revision: gate.revision,
             short_digest: gate.digest.short().to_string(),
@@ -246,31 +246,35 @@ impl Card {
 
 fn approve_word(gate: &Gate) -> &'static str {
     match gate.opened.kind {
-        Kind::Work => "Done",
+        GateKind::Work => "Done",
         _ => "Approve",
     }
 }
 
 /// Returns the warnings that a reader should see first: that it was asked before, that it was answered unread, that a
 /// step is stalled.
-fn alerts(asked: &Asked, receipt: &Receipt) -> Vec<String> {
+fn alerts(asked: &CardView, receipt: &Receipt) -> Vec<String> {
     let hang = receipt.alerts.iter().map(|a| format!("{}. {}", a.what, a.hint));
-    prose::denied(asked).into_iter().chain(prose::haste(&asked.gate)).chain(hang).collect()
+    text::rejections_warning(asked)
+        .into_iter()
+        .chain(text::hasty_warning(&asked.gate))
+        .chain(hang)
+        .collect()
 }
 
-fn known(facts: &[Fact], has_change: bool) -> Vec<Known> {
-    let view = |it: &Fact| {
-        let is_folded = has_change && it.verified && prose::is_of_the_call(it);
+fn known(facts: &[CardFact], has_change: bool) -> Vec<FactGroup> {
+    let view = |it: &CardFact| {
+        let is_folded = has_change && it.verified && text::is_of_the_call(it);
         FactView { is_folded, ..fact(it) }
     };
     let of = |verified: bool| facts.iter().filter(|it| it.verified == verified).map(view).collect();
-    let captured = Known {
+    let captured = FactGroup {
         title: "Facts",
         source: "sayso saw this itself",
         class: "captured",
         facts: of(true),
     };
-    let claimed = Known {
+    let claimed = FactGroup {
         title: "Claims",
         source: "only the asker says so; nobody has checked it",
         class: "claimed",
@@ -279,15 +283,15 @@ fn known(facts: &[Fact], has_change: bool) -> Vec<Known> {
     [captured, claimed].into_iter().filter(|known| !known.facts.is_empty()).collect()
 }
 
-fn fact(fact: &Fact) -> FactView {
+fn fact(fact: &CardFact) -> FactView {
     let raw = match &fact.value {
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
-    let text = harmless(&raw).text;
-    let diff = prose::diff(&text);
+    let text = sanitize(&raw).text;
+    let diff = text::diff(&text);
     FactView {
-        name: harmless_line(&fact.name),
+        name: sanitize_line(&fact.name),
         is_short: !text.contains('\n') && text.chars().count() <= 80,
         diff,
         text,
@@ -295,19 +299,21 @@ fn fact(fact: &Fact) -> FactView {
     }
 }
 
-fn options(shape: &Shape) -> (Vec<OptionView>, bool, bool) {
-    let Shape::Choice { options, multi, other } = shape else { return (vec![], false, false) };
-    let view = |(at, option): (usize, &sayso_core::Choice)| OptionView {
+fn options(shape: &AnswerShape) -> (Vec<OptionView>, bool, bool) {
+    let AnswerShape::Choice { options, multi, other } = shape else {
+        return (vec![], false, false);
+    };
+    let view = |(at, option): (usize, &sayso_core::ChoiceOption)| OptionView {
         number: at + 1,
-        name: harmless_line(&option.name),
+        name: sanitize_line(&option.name),
         value: option.name.clone(),
-        consequence: harmless_line(&option.consequence),
+        consequence: sanitize_line(&option.consequence),
         declines: shape.declines(&option.name),
     };
     (options.iter().enumerate().map(view).collect(), *multi, *other)
 }
 
-fn step(step: &Step, now: Timestamp) -> StepView {
-    let door = step.door.map(|door| crate::wire::name(&door)).unwrap_or_default();
-    StepView { words: prose::step(step), door, when: Moment::of(step.at, now) }
+fn step(step: &ReceiptStep, now: Timestamp) -> StepView {
+    let door = step.door.map(|door| crate::wire::serde_name(&door)).unwrap_or_default();
+    StepView { words: text::step(step), door, when: MomentView::of(step.at, now) }
 }

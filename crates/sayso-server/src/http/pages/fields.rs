@@ -1,20 +1,20 @@
-//! Form fields of a page. [`prose::fields`] says what a field is; this module chooses its control. No pattern of an
+//! Form fields of a page. [`text::fields`] says what a field is; this module chooses its control. No pattern of an
 //! agent is given to a browser, which could be kept busy with it for ever (ReDoS).
 
-use crate::prose::{self, Field, FieldKind, Format};
+use crate::text::{self, FieldKind, FormField, TextFormat};
 use askama::Template;
-use sayso_core::Shape;
+use sayso_core::AnswerShape;
 use serde_json::Value;
 
 /// Returns the fields of a form as HTML; empty if the answer is no form.
-pub(super) fn html(shape: &Shape) -> String {
-    let Shape::Form { schema } = shape else { return String::new() };
-    render(&prose::fields(schema), "f", None)
+pub(super) fn html(shape: &AnswerShape) -> String {
+    let AnswerShape::Form { schema } = shape else { return String::new() };
+    render(&text::fields(schema), "f", None)
 }
 
 #[derive(Template)]
 #[template(path = "fields.html")]
-struct Fields {
+struct FormFieldsView {
     fields: Vec<FieldView>,
 }
 
@@ -31,7 +31,7 @@ struct FieldView {
     empty: &'static str,
     /// The type a script reads it as.
     kind: &'static str,
-    control: Control,
+    control: InputControl,
     /// The bounds of the number of entries.
     bounds: Vec<(&'static str, String)>,
     picks: Vec<PickView>,
@@ -44,7 +44,7 @@ struct FieldView {
 }
 
 /// The control of a field.
-struct Control {
+struct InputControl {
     /// The type a script reads it as.
     kind: &'static str,
     /// The type of an input; empty for a text of many lines.
@@ -63,17 +63,17 @@ struct PickView {
     is_suggested: bool,
 }
 
-fn render(fields: &[Field], id: &str, defaults: Option<&Value>) -> String {
-    let view = |(at, field): (usize, &Field)| {
+fn render(fields: &[FormField], id: &str, defaults: Option<&Value>) -> String {
+    let view = |(at, field): (usize, &FormField)| {
         let default = defaults.and_then(|all| all.get(&field.name)).or(field.default.as_ref());
         view(field, format!("{id}-{at}"), default)
     };
-    let fields = Fields { fields: fields.iter().enumerate().map(view).collect() };
+    let fields = FormFieldsView { fields: fields.iter().enumerate().map(view).collect() };
     fields.render().unwrap_or_default()
 }
 
-fn view(field: &Field, id: String, default: Option<&Value>) -> FieldView {
-    let field = &Field { default: default.cloned(), ..field.clone() };
+fn view(field: &FormField, id: String, default: Option<&Value>) -> FieldView {
+    let field = &FormField { default: default.cloned(), ..field.clone() };
     let title = match field.title.as_str() {
         "" => "Your answer".to_owned(),
         title => title.to_owned(),
@@ -102,10 +102,12 @@ fn view(field: &Field, id: String, default: Option<&Value>) -> FieldView {
 }
 
 /// Returns the limits that the control itself does not show.
-fn limits(field: &Field) -> String {
+fn limits(field: &FormField) -> String {
     let format = match &field.kind {
-        FieldKind::Text(Format::Other(name)) => Some(name.clone()),
-        FieldKind::Text(Format::DateTime | Format::Time) => Some("in your time zone".into()),
+        FieldKind::Text(TextFormat::Other(name)) => Some(name.clone()),
+        FieldKind::Text(TextFormat::DateTime | TextFormat::Time) => {
+            Some("in your time zone".into())
+        }
         FieldKind::List(item) => Some(item.takes()),
         FieldKind::Integer => Some("whole number".into()),
         FieldKind::Json => Some("as JSON".into()),
@@ -115,10 +117,10 @@ fn limits(field: &Field) -> String {
     format.into_iter().chain(limits).collect::<Vec<_>>().join(", ")
 }
 
-fn kind(field: &Field) -> &'static str {
+fn kind(field: &FormField) -> &'static str {
     match &field.kind {
-        FieldKind::Text(Format::DateTime) => "moment",
-        FieldKind::Text(Format::Time) => "time",
+        FieldKind::Text(TextFormat::DateTime) => "moment",
+        FieldKind::Text(TextFormat::Time) => "time",
         FieldKind::Text(_) | FieldKind::Long => "text",
         FieldKind::Integer => "integer",
         FieldKind::Number => "number",
@@ -130,19 +132,19 @@ fn kind(field: &Field) -> &'static str {
     }
 }
 
-fn control(field: &Field) -> Control {
+fn control(field: &FormField) -> InputControl {
     let of = match &field.kind {
         FieldKind::List(item) => item,
         _ => field,
     };
     let input = match &of.kind {
-        FieldKind::Text(Format::Date) => "date",
-        FieldKind::Text(Format::DateTime) => "datetime-local",
-        FieldKind::Text(Format::Time) => "time",
-        FieldKind::Text(Format::Email) => "email",
-        FieldKind::Text(Format::Uri) => "url",
+        FieldKind::Text(TextFormat::Date) => "date",
+        FieldKind::Text(TextFormat::DateTime) => "datetime-local",
+        FieldKind::Text(TextFormat::Time) => "time",
+        FieldKind::Text(TextFormat::Email) => "email",
+        FieldKind::Text(TextFormat::Uri) => "url",
         FieldKind::Integer | FieldKind::Number => "number",
-        FieldKind::Text(Format::Plain | Format::Other(_)) => "text",
+        FieldKind::Text(TextFormat::Plain | TextFormat::Other(_)) => "text",
         // A row of a list is one line.
         FieldKind::Long if !std::ptr::eq(of, field) => "text",
         _ => "",
@@ -150,14 +152,14 @@ fn control(field: &Field) -> Control {
     let value = of.default.as_ref().and_then(|value| typed(of, value)).unwrap_or_default();
     // A browser's control has no time zone: a script shows the moment in its own.
     let holds = match &of.kind {
-        FieldKind::Text(Format::DateTime | Format::Time) => "data-moment",
+        FieldKind::Text(TextFormat::DateTime | TextFormat::Time) => "data-moment",
         _ => "value",
     };
-    Control { kind: kind(of), input, attributes: attributes(of), holds, value }
+    InputControl { kind: kind(of), input, attributes: attributes(of), holds, value }
 }
 
 /// Returns the bounds that a browser knows. Lengths are counted by the script: a browser would cut pasted text.
-fn attributes(field: &Field) -> Vec<(&'static str, String)> {
+fn attributes(field: &FormField) -> Vec<(&'static str, String)> {
     let bounds = &field.bounds;
     let number = |value: &Option<Value>| value.as_ref().map(ToString::to_string);
     let step = match &field.kind {
@@ -178,7 +180,7 @@ fn attributes(field: &Field) -> Vec<(&'static str, String)> {
 }
 
 /// Returns a value as it would be typed, if it is one for this field.
-fn typed(field: &Field, value: &Value) -> Option<String> {
+fn typed(field: &FormField, value: &Value) -> Option<String> {
     match (&field.kind, value) {
         (FieldKind::Text(_) | FieldKind::Long, Value::String(text)) => Some(text.clone()),
         (FieldKind::Integer | FieldKind::Number, Value::Number(number)) => Some(number.to_string()),
@@ -187,7 +189,7 @@ fn typed(field: &Field, value: &Value) -> Option<String> {
     }
 }
 
-fn picks(field: &Field) -> Vec<PickView> {
+fn picks(field: &FormField) -> Vec<PickView> {
     let is_suggested = |value: &Value| match &field.default {
         Some(Value::Array(all)) => all.contains(value),
         default => default.as_ref() == Some(value),
@@ -209,7 +211,7 @@ fn picks(field: &Field) -> Vec<PickView> {
 }
 
 /// Returns the first rows of a list: what is suggested, or one empty row.
-fn rows(field: &Field) -> Vec<String> {
+fn rows(field: &FormField) -> Vec<String> {
     let FieldKind::List(item) = &field.kind else { return vec![] };
     let suggested = field.default.as_ref().and_then(Value::as_array);
     let rows = suggested.into_iter().flatten().filter_map(|value| typed(item, value));
@@ -223,7 +225,7 @@ mod tests {
     use serde_json::json;
 
     fn form(schema: Value) -> String {
-        html(&Shape::Form { schema })
+        html(&AnswerShape::Form { schema })
     }
 
     #[test]

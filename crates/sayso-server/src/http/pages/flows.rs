@@ -1,18 +1,18 @@
 //! The pages of flows: the list, and one flow with its graph, its questions and its history.
 
-use super::super::route::{Asked, Nothing};
-use super::card::Moment;
-use super::frame::Frame;
-use super::tasks::{Question, question};
-use super::{Html, Onlooker};
-use crate::prose;
+use super::super::route::{EmptyInput, OperationInput};
+use super::card::MomentView;
+use super::frame::PageFrame;
+use super::tasks::{QuestionView, question};
+use super::{HtmlPage, PageContext};
+use crate::text;
 use askama::Template;
-use sayso_core::flow::{Event, Flow, Standing};
+use sayso_core::flow::{Flow, FlowLogEvent, FlowStatus};
 use sayso_core::gate::Gate;
-use sayso_core::text::{harmless, harmless_line, shorten};
-use sayso_core::{Deed, GateId, Timestamp};
-use sayso_engine::{FlowFilter, FlowHistory, Result, Stands};
-use sayso_workflow::file::{Definition, picture};
+use sayso_core::text::{sanitize, sanitize_line, shorten};
+use sayso_core::{GateId, Permission, Timestamp};
+use sayso_engine::{FlowFilter, FlowHistory, FlowStatusReport, Result};
+use sayso_workflow::file::{WorkflowDefinition, flow_graph};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -24,14 +24,14 @@ const FLOWS_MAX: usize = 100;
 const HAPPENED_MAX: usize = 500;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct FlowsPageQuery {
     part: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "flows.html")]
 struct FlowsPage {
-    frame: Frame,
+    frame: PageFrame,
     body: FlowsPart,
 }
 
@@ -39,10 +39,10 @@ struct FlowsPage {
 #[template(path = "flows_body.html")]
 struct FlowsPart {
     base: String,
-    lists: Vec<List>,
+    lists: Vec<FlowList>,
 }
 
-struct List {
+struct FlowList {
     title: &'static str,
     empty: &'static str,
     rows: Vec<FlowView>,
@@ -56,27 +56,30 @@ struct FlowView {
     title: String,
     standing: &'static str,
     phase: String,
-    waits: Vec<Wait>,
+    waits: Vec<WaitingGate>,
     note: String,
-    began: Moment,
-    ended: Option<Moment>,
+    began: MomentView,
+    ended: Option<MomentView>,
 }
 
 /// A gate that a flow waits for.
-struct Wait {
+struct WaitingGate {
     handle: String,
     question: String,
-    asked: Moment,
+    asked: MomentView,
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, FlowsPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     let frame = at.frame("flows")?;
     let live = list(at, "Under way", "No flow is under way.", false)?;
     let over = list(at, "Over", "None is over yet.", true)?;
     let body = FlowsPart { base: frame.base.clone(), lists: vec![live, over] };
     match asked.query.part {
-        Some(_) => Html::of(&body),
-        None => Html::of(&FlowsPage { frame, body }),
+        Some(_) => HtmlPage::of(&body),
+        None => HtmlPage::of(&FlowsPage { frame, body }),
     }
 }
 
@@ -87,44 +90,49 @@ impl FlowsPart {
     }
 }
 
-fn list(at: &Onlooker, title: &'static str, empty: &'static str, over: bool) -> Result<List> {
+fn list(
+    at: &PageContext,
+    title: &'static str,
+    empty: &'static str,
+    over: bool,
+) -> Result<FlowList> {
     let filter = FlowFilter { over, limit: FLOWS_MAX, ..FlowFilter::default() };
     let found = at.desk.flows(&filter)?;
     let rows = found.items.iter().map(|flow| view(at, flow)).collect::<Result<_>>()?;
-    Ok(List { title, empty, rows, is_cut: found.more })
+    Ok(FlowList { title, empty, rows, is_cut: found.more })
 }
 
-fn view(at: &Onlooker, flow: &Flow) -> Result<FlowView> {
+fn view(at: &PageContext, flow: &Flow) -> Result<FlowView> {
     let now = at.desk.now();
-    let Stands { standing, waits } = at.desk.stands(flow)?;
+    let FlowStatusReport { standing, waits } = at.desk.flow_status(flow)?;
     let stuck = flow.stuck.as_ref().map(|stuck| format!("stuck: {}", stuck.why));
     let note = flow.ending.as_ref().map(|ending| ending.note.clone()).or(stuck);
-    let note = note.map(|note| harmless_line(&note));
+    let note = note.map(|note| sanitize_line(&note));
     Ok(FlowView {
         handle: flow.started.handle.clone(),
-        workflow: harmless_line(&flow.started.workflow),
-        title: shorten(&harmless_line(&flow.started.title), 200),
+        workflow: sanitize_line(&flow.started.workflow),
+        title: shorten(&sanitize_line(&flow.started.title), 200),
         standing: standing.as_str(),
-        phase: harmless_line(&flow.phase),
+        phase: sanitize_line(&flow.phase),
         waits: waits.iter().map(|gate| wait(gate, now)).collect(),
         note: shorten(&note.unwrap_or_default(), 300),
-        began: Moment::of(flow.started_at, now),
-        ended: flow.ending.as_ref().map(|ending| Moment::of(ending.at, now)),
+        began: MomentView::of(flow.started_at, now),
+        ended: flow.ending.as_ref().map(|ending| MomentView::of(ending.at, now)),
     })
 }
 
-fn wait(gate: &Gate, now: Timestamp) -> Wait {
-    Wait {
+fn wait(gate: &Gate, now: Timestamp) -> WaitingGate {
+    WaitingGate {
         handle: gate.handle().to_owned(),
-        question: shorten(&harmless_line(&gate.card.question), 300),
-        asked: Moment::of(gate.opened_at, now),
+        question: shorten(&sanitize_line(&gate.card.question), 300),
+        asked: MomentView::of(gate.opened_at, now),
     }
 }
 
 #[derive(Template)]
 #[template(path = "flow.html")]
 struct FlowPage {
-    frame: Frame,
+    frame: PageFrame,
     body: FlowPart,
 }
 
@@ -141,33 +149,41 @@ struct FlowPart {
     may_cancel: bool,
     /// SVG that was generated here and comes from no other source.
     picture: Option<String>,
-    questions: Vec<Question>,
-    happened: Vec<Happened>,
+    questions: Vec<QuestionView>,
+    happened: Vec<FlowEventView>,
     is_cut: bool,
     state: String,
 }
 
 /// An event of a flow, as the page shows it.
-struct Happened {
-    when: Moment,
+struct FlowEventView {
+    when: MomentView,
     what: String,
     gate: Option<String>,
 }
 
-pub(super) fn one(at: &Onlooker, asked: Asked<1, Query, Nothing>) -> Result<Html> {
+pub(super) fn one(
+    at: &PageContext,
+    asked: OperationInput<1, FlowsPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     let id = at.desk.find_flow(&asked.names[0])?;
     let (flow, history) = (at.desk.flow(id)?, at.desk.flow_history(id)?);
     let frame = at.frame("flows")?;
     let body = flow_part(at, &flow, &history, frame.base.clone())?;
     match asked.query.part {
-        Some(_) => Html::of(&body),
-        None => Html::of(&FlowPage { frame, body }),
+        Some(_) => HtmlPage::of(&body),
+        None => HtmlPage::of(&FlowPage { frame, body }),
     }
 }
 
-fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) -> Result<FlowPart> {
+fn flow_part(
+    at: &PageContext,
+    flow: &Flow,
+    history: &FlowHistory,
+    base: String,
+) -> Result<FlowPart> {
     let (started, now) = (&flow.started, at.desk.now());
-    let standing = at.desk.stands(flow)?.standing;
+    let standing = at.desk.flow_status(flow)?.standing;
     let gates = asked_in(at, history)?;
     let mut asked: Vec<_> = gates.values().collect();
     asked.sort_by_key(|gate| gate.opened_at);
@@ -176,12 +192,12 @@ fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) ->
     Ok(FlowPart {
         base,
         flow: view(at, flow)?,
-        version: harmless_line(&started.version),
-        begun_by: harmless_line(&started.launcher),
-        task: task.map(|row| (row.task.handle, harmless_line(&row.task.title))),
+        version: sanitize_line(&started.version),
+        begun_by: sanitize_line(&started.launcher),
+        task: task.map(|row| (row.task.handle, sanitize_line(&row.task.title))),
         go_on: go_on(flow, standing),
-        may_cancel: flow.is_live() && at.actor.may(Deed::Operate),
-        picture: drawn(flow, standing == Standing::Waiting, history),
+        may_cancel: flow.is_live() && at.actor.may(Permission::Operate),
+        picture: drawn(flow, standing == FlowStatus::Waiting, history),
         questions: asked.into_iter().map(|gate| question(gate, now)).collect(),
         happened: history[shown..].iter().filter_map(|one| happened(one, &gates, now)).collect(),
         is_cut: shown > 0,
@@ -190,10 +206,10 @@ fn flow_part(at: &Onlooker, flow: &Flow, history: &FlowHistory, base: String) ->
 }
 
 /// Returns the questions a flow has asked.
-fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gate>> {
+fn asked_in(at: &PageContext, history: &FlowHistory) -> Result<BTreeMap<GateId, Gate>> {
     let mut gates = BTreeMap::new();
     for (_, event) in history {
-        if let Event::Asked { gate, .. } = event {
+        if let FlowLogEvent::Asked { gate, .. } = event {
             gates.insert(*gate, at.desk.gate(*gate)?);
         }
     }
@@ -202,44 +218,46 @@ fn asked_in(at: &Onlooker, history: &FlowHistory) -> Result<BTreeMap<GateId, Gat
 
 /// Returns the picture of a flow; None where only the program knows its workflow.
 fn drawn(flow: &Flow, is_waiting: bool, history: &FlowHistory) -> Option<String> {
-    let definition = Definition::of(flow).ok()??;
-    let (graph, mut standing) = picture(&definition, flow, history);
+    let definition = WorkflowDefinition::of(flow).ok()??;
+    let (graph, mut standing) = flow_graph(&definition, flow, history);
     standing.waits = is_waiting;
     Some(graph.svg(&standing))
 }
 
 /// Returns the command that resumes a flow, if it waits for no person and no process runs it.
-fn go_on(flow: &Flow, standing: Standing) -> Option<String> {
+fn go_on(flow: &Flow, standing: FlowStatus) -> Option<String> {
     let is_left = match standing {
-        Standing::Answered | Standing::Unanswered | Standing::Stuck | Standing::Idle => true,
-        Standing::Running | Standing::Waiting | Standing::Over(_) => false,
+        FlowStatus::Answered | FlowStatus::Unanswered | FlowStatus::Stuck | FlowStatus::Idle => {
+            true
+        }
+        FlowStatus::Running | FlowStatus::Waiting | FlowStatus::Over(_) => false,
     };
     let is_filed = flow.started.definition.is_some();
     (is_left && is_filed).then(|| format!("sayso flow resume {}", flow.started.handle))
 }
 
 fn happened(
-    (at, event): &(Timestamp, Event),
+    (at, event): &(Timestamp, FlowLogEvent),
     gates: &BTreeMap<GateId, Gate>,
     now: Timestamp,
-) -> Option<Happened> {
+) -> Option<FlowEventView> {
     let gate = match event {
-        Event::Asked { gate, .. } => gates.get(gate),
-        Event::Heard { heard, .. } => heard.gate.and_then(|gate| gates.get(&gate)),
-        Event::Started(_)
-        | Event::Completed { .. }
-        | Event::Moved { .. }
-        | Event::Ended { .. }
-        | Event::Taken { .. }
-        | Event::Adopted { .. }
-        | Event::Kept { .. }
-        | Event::LetGo
-        | Event::Stuck { .. }
-        | Event::Unknown => None,
+        FlowLogEvent::Asked { gate, .. } => gates.get(gate),
+        FlowLogEvent::Heard { heard, .. } => heard.gate.and_then(|gate| gates.get(&gate)),
+        FlowLogEvent::Started(_)
+        | FlowLogEvent::Completed { .. }
+        | FlowLogEvent::Moved { .. }
+        | FlowLogEvent::Ended { .. }
+        | FlowLogEvent::Taken { .. }
+        | FlowLogEvent::Adopted { .. }
+        | FlowLogEvent::Kept { .. }
+        | FlowLogEvent::Released
+        | FlowLogEvent::Stuck { .. }
+        | FlowLogEvent::Unknown => None,
     };
-    let what = prose::flow_event(event, gate)?;
+    let what = text::flow_event(event, gate)?;
     let gate = gate.map(|gate| gate.handle().to_owned());
-    Some(Happened { when: Moment::of(*at, now), what, gate })
+    Some(FlowEventView { when: MomentView::of(*at, now), what, gate })
 }
 
 /// Returns the state of a flow, as text.
@@ -248,6 +266,6 @@ fn carried(flow: &Flow) -> String {
     let is_empty = own.is_null() || own.as_object().is_some_and(serde_json::Map::is_empty);
     match is_empty {
         true => String::new(),
-        false => harmless(&serde_json::to_string_pretty(own).unwrap_or_default()).text,
+        false => sanitize(&serde_json::to_string_pretty(own).unwrap_or_default()).text,
     }
 }

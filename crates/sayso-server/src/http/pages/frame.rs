@@ -1,17 +1,17 @@
 //! The frame of every page: the space, the person, the navigation.
 
-use super::super::route::{Asked, Nothing};
-use super::super::visitor::Visitor;
-use super::{Anything, Html, Onlooker, assets};
+use super::super::auth::RequestContext;
+use super::super::route::{EmptyInput, OperationInput};
+use super::{HtmlPage, IgnoredQuery, PageContext, assets};
 use askama::Template;
-use sayso_core::Deed;
+use sayso_core::Permission;
 use sayso_engine::Result;
 
 /// The most cards that are counted.
 const COUNTED_MAX: usize = 100;
 
 /// The frame around a page.
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     pub(super) space: String,
     /// The path of the space's pages.
     pub(super) base: String,
@@ -20,11 +20,11 @@ pub(super) struct Frame {
     pub(super) version: &'static str,
     /// The number of cards that wait for this person.
     pub(super) waiting: String,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<NavEntry>,
 }
 
 /// An entry of the navigation.
-pub(super) struct Place {
+pub(super) struct NavEntry {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) is_here: bool,
@@ -41,9 +41,9 @@ const PLACES: [(&str, &str); 8] = [
     ("metrics", "Metrics"),
 ];
 
-impl Frame {
-    pub(super) fn of(at: &Visitor, page: &'static str) -> Result<Self> {
-        let places = PLACES.map(|(name, title)| Place { name, title, is_here: name == page });
+impl PageFrame {
+    pub(super) fn of(at: &RequestContext, page: &'static str) -> Result<Self> {
+        let places = PLACES.map(|(name, title)| NavEntry { name, title, is_here: name == page });
         Ok(Self {
             base: base(at),
             space: at.desk.space_name().to_owned(),
@@ -57,8 +57,8 @@ impl Frame {
 }
 
 /// Returns the number of cards that wait for a person, in words.
-fn waiting(at: &Visitor) -> Result<String> {
-    let (count, more) = match at.actor.may(Deed::Read) {
+fn waiting(at: &RequestContext) -> Result<String> {
+    let (count, more) = match at.actor.may(Permission::Read) {
         true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
         false => (0, false),
     };
@@ -76,12 +76,15 @@ struct WaitingPart {
 }
 
 /// Renders the number alone, for a page that is already loaded.
-pub(super) fn count(at: &Onlooker, _: Asked<0, Anything, Nothing>) -> Result<Html> {
-    Html::of(&WaitingPart { waiting: waiting(at)? })
+pub(super) fn count(
+    at: &PageContext,
+    _: OperationInput<0, IgnoredQuery, EmptyInput>,
+) -> Result<HtmlPage> {
+    HtmlPage::of(&WaitingPart { waiting: waiting(at)? })
 }
 
 /// Returns the path of a space's pages.
-pub(super) fn base(at: &Visitor) -> String {
+pub(super) fn base(at: &RequestContext) -> String {
     format!("/s/{}", escaped(at.desk.space_name()))
 }
 

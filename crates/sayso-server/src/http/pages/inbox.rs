@@ -1,14 +1,16 @@
 //! The inbox page: the cards that wait for people, and beside them the selected card.
 
 use super::super::gates::kinds;
-use super::super::route::{Asked, Nothing};
-use super::card::Row;
-use super::frame::{Frame, escaped};
-use super::{Html, Onlooker};
+use super::super::route::{EmptyInput, OperationInput};
+use super::card::CardRow;
+use super::frame::{PageFrame, escaped};
+use super::{HtmlPage, PageContext};
 use askama::Template;
-use sayso_core::gate::{Alert, Trouble, Whose};
-use sayso_core::text::harmless_line;
-use sayso_engine::{Asked as AskedCard, Crowd, GateFilter, InboxFilter, Page, Result, Thin};
+use sayso_core::gate::{AlertKind, GateAlert, GateAudience};
+use sayso_core::text::sanitize_line;
+use sayso_engine::{
+    CardView as AskedCard, CollapseRule, CollapsedAsker, GateFilter, InboxFilter, ListPage, Result,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,9 +24,9 @@ const EACH_MAX: usize = 20;
 const ALERTS_MAX: usize = 5;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct InboxPageQuery {
     #[serde(default)]
-    view: View,
+    view: InboxView,
     kind: Option<String>,
     /// Only the cards of this asker.
     asker: Option<String>,
@@ -37,7 +39,7 @@ pub(super) struct Query {
 /// The lists of the inbox.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum View {
+pub(super) enum InboxView {
     #[default]
     Yours,
     Groups,
@@ -45,34 +47,34 @@ pub(super) enum View {
     Done,
 }
 
-pub(super) struct Tab {
+pub(super) struct InboxTab {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) is_here: bool,
 }
 
-const TABS: [(View, &str, &str); 4] = [
-    (View::Yours, "yours", "You"),
-    (View::Groups, "groups", "Your groups"),
-    (View::All, "all", "Watching"),
-    (View::Done, "done", "Done"),
+const TABS: [(InboxView, &str, &str); 4] = [
+    (InboxView::Yours, "yours", "You"),
+    (InboxView::Groups, "groups", "Your groups"),
+    (InboxView::All, "all", "Watching"),
+    (InboxView::Done, "done", "Done"),
 ];
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
 struct InboxPage {
-    frame: Frame,
-    list: List,
+    frame: PageFrame,
+    list: InboxPart,
 }
 
 #[derive(Template)]
 #[template(path = "inbox_list.html")]
-struct List {
+struct InboxPart {
     base: String,
-    tabs: Vec<Tab>,
+    tabs: Vec<InboxTab>,
     view: &'static str,
-    rows: Vec<Row>,
-    many: Vec<Many>,
+    rows: Vec<CardRow>,
+    many: Vec<CollapsedRow>,
     /// The asker whose cards these are, where it is one asker's only; for people, and for an address.
     asker: Option<String>,
     asker_address: Option<String>,
@@ -88,7 +90,7 @@ struct List {
 }
 
 /// The cards of one asker beyond those that are listed.
-struct Many {
+struct CollapsedRow {
     asker: String,
     address: String,
     count: usize,
@@ -102,94 +104,105 @@ struct AlertView {
     hint: String,
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, InboxPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     let frame = at.frame("inbox")?;
     let list = list(at, &asked.query, &frame)?;
     match asked.query.part {
-        Some(_) => Html::of(&list),
-        None => Html::of(&InboxPage { frame, list }),
+        Some(_) => HtmlPage::of(&list),
+        None => HtmlPage::of(&InboxPage { frame, list }),
     }
 }
 
-fn list(at: &Onlooker, query: &Query, frame: &Frame) -> Result<List> {
+fn list(at: &PageContext, query: &InboxPageQuery, frame: &PageFrame) -> Result<InboxPart> {
     let (page, crowds) = cards(at, query)?;
     let last = page.items.last().map(|card| card.gate.opened.id.to_string());
     let is_first_page = query.after.is_none();
-    let alerts = match query.view != View::Done && is_first_page {
+    let alerts = match query.view != InboxView::Done && is_first_page {
         true => at.desk.alerts(&at.actor, ALERTS_MAX)?,
         false => vec![],
     };
-    let tab = |(view, name, title)| Tab { name, title, is_here: view == query.view };
+    let tab = |(view, name, title)| InboxTab { name, title, is_here: view == query.view };
     let here = TABS.iter().find(|(view, ..)| *view == query.view);
-    Ok(List {
+    Ok(InboxPart {
         base: frame.base.clone(),
         waiting: frame.waiting.clone(),
         tabs: TABS.map(tab).into(),
         view: here.map_or("yours", |(_, name, _)| name),
-        rows: Row::all(at, &page.items)?,
+        rows: CardRow::all(at, &page.items)?,
         // In the list of all cards, which has no one audience, the count of an asker is not complete: a later page
         // may find more of theirs.
         many: crowds
             .iter()
-            .filter(|_| is_first_page || query.view != View::All)
+            .filter(|_| is_first_page || query.view != InboxView::All)
             .map(many)
             .collect(),
-        asker: query.asker.as_deref().map(harmless_line),
+        asker: query.asker.as_deref().map(sanitize_line),
         asker_address: query.asker.as_deref().map(escaped),
         more: last.filter(|_| page.more),
         // An unseen card is being looked at now, so its alert is left out.
-        alerts: alerts.iter().filter(|a| a.trouble != Trouble::Unseen).map(alert).collect(),
+        alerts: alerts.iter().filter(|a| a.trouble != AlertKind::Unseen).map(alert).collect(),
         hurried: at.local.asked_too_fast().iter().map(hurried).collect(),
         is_first_page,
         has_head: is_first_page || query.part.is_none(),
     })
 }
 
-fn many(crowd: &Crowd) -> Many {
-    let Crowd { asker, count, more } = crowd;
-    Many { asker: harmless_line(asker), address: escaped(asker), count: *count, more: *more }
+fn many(crowd: &CollapsedAsker) -> CollapsedRow {
+    let CollapsedAsker { asker, count, more } = crowd;
+    CollapsedRow {
+        asker: sanitize_line(asker),
+        address: escaped(asker),
+        count: *count,
+        more: *more,
+    }
 }
 
 fn hurried((agent, refused): &(String, u64)) -> String {
-    let agent = harmless_line(agent);
+    let agent = sanitize_line(agent);
     format!(
         "{agent} asks faster than it may: {refused} of its questions were not taken. Is it in a loop?"
     )
 }
 
-fn cards(at: &Onlooker, query: &Query) -> Result<(Page<AskedCard>, Vec<Crowd>)> {
+fn cards(
+    at: &PageContext,
+    query: &InboxPageQuery,
+) -> Result<(ListPage<AskedCard>, Vec<CollapsedAsker>)> {
     let kinds = query.kind.as_deref().map_or(Ok(vec![]), kinds)?;
     let after = query.after.as_deref().map(|name| at.gate(name)).transpose()?;
     let whose = match query.view {
-        View::Yours => Some(Whose::Yours),
-        View::Groups => Some(Whose::Groups),
-        View::All => None,
-        View::Done => return Ok((done(at, kinds, query.asker.clone(), after)?, vec![])),
+        InboxView::Yours => Some(GateAudience::Yours),
+        InboxView::Groups => Some(GateAudience::Groups),
+        InboxView::All => None,
+        InboxView::Done => return Ok((done(at, kinds, query.asker.clone(), after)?, vec![])),
     };
     // A list for watching has snoozed cards, too; a list of work to do has them when they are back.
-    let all = query.view == View::All;
+    let all = query.view == InboxView::All;
     let filter = InboxFilter { kinds, whose, all, after, limit: CARDS };
-    let thin = query.asker.as_deref().map_or(Thin::Each(EACH_MAX), Thin::Asker);
+    let thin = query.asker.as_deref().map_or(CollapseRule::Each(EACH_MAX), CollapseRule::Asker);
     at.local.thinned_inbox(&at.actor, &filter, thin)
 }
 
 /// Returns ended gates, newest first, each by itself.
 fn done(
-    at: &Onlooker,
-    kinds: Vec<sayso_core::Kind>,
+    at: &PageContext,
+    kinds: Vec<sayso_core::GateKind>,
     asker: Option<String>,
     after: Option<sayso_core::GateId>,
-) -> Result<Page<AskedCard>> {
+) -> Result<ListPage<AskedCard>> {
     let filter =
         GateFilter { ended: true, kinds, asker, after, limit: CARDS, ..GateFilter::default() };
     let page = at.desk.gates(&at.actor, filter)?;
-    Ok(Page { items: page.items.into_iter().map(AskedCard::alone).collect(), more: page.more })
+    Ok(ListPage { items: page.items.into_iter().map(AskedCard::alone).collect(), more: page.more })
 }
 
-fn alert(alert: &Alert) -> AlertView {
+fn alert(alert: &GateAlert) -> AlertView {
     AlertView {
         gate: alert.gate.clone(),
-        what: harmless_line(&alert.what),
-        hint: harmless_line(&alert.hint),
+        what: sanitize_line(&alert.what),
+        hint: sanitize_line(&alert.hint),
     }
 }

@@ -1,14 +1,14 @@
 //! The live page: running agents, the questions each of them waits for, and recent activity.
 
-use super::super::route::{Asked, Nothing};
+use super::super::route::{EmptyInput, OperationInput};
 use super::audit::EntryView;
-use super::card::{Moment, Row};
-use super::frame::Frame;
-use super::{Html, Onlooker};
+use super::card::{CardRow, MomentView};
+use super::frame::PageFrame;
+use super::{HtmlPage, PageContext};
 use askama::Template;
 use sayso_core::TaskId;
 use sayso_core::run::Run;
-use sayso_core::text::harmless_line;
+use sayso_core::text::sanitize_line;
 use sayso_engine::{InboxFilter, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,14 +22,14 @@ const CARDS: usize = 50;
 const TOLD: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct LivePageQuery {
     part: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "live.html")]
 struct LivePage {
-    frame: Frame,
+    frame: PageFrame,
     body: LivePart,
 }
 
@@ -38,7 +38,7 @@ struct LivePage {
 struct LivePart {
     base: String,
     runs: Vec<RunView>,
-    waiting: Vec<Row>,
+    waiting: Vec<CardRow>,
     /// The number of cards that wait; cut if that is more than are shown.
     count: String,
     is_cut: bool,
@@ -52,7 +52,7 @@ struct RunView {
     title: String,
     host: String,
     number: u64,
-    since: Moment,
+    since: MomentView,
     /// The questions it asked and waits for.
     waits: Vec<WaitView>,
     output: Vec<String>,
@@ -61,13 +61,16 @@ struct RunView {
 struct WaitView {
     handle: String,
     question: String,
-    asked: Moment,
+    asked: MomentView,
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, LivePageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     let frame = at.frame("live")?;
     let filter = InboxFilter { limit: CARDS, ..InboxFilter::default() };
-    let mut waiting = Row::all(at, &at.desk.inbox(&at.actor, &filter)?.items)?;
+    let mut waiting = CardRow::all(at, &at.desk.inbox(&at.actor, &filter)?.items)?;
     let runs = runs(at, &at.desk.live_runs()?, &waiting)?;
     let is_cut = waiting.len() > TOLD;
     waiting.truncate(TOLD);
@@ -78,35 +81,35 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     let base = frame.base.clone();
     let body = LivePart { base, runs, waiting, count, is_cut, happened: happened(at)? };
     match asked.query.part {
-        Some(_) => Html::of(&body),
-        None => Html::of(&LivePage { frame, body }),
+        Some(_) => HtmlPage::of(&body),
+        None => HtmlPage::of(&LivePage { frame, body }),
     }
 }
 
-fn runs(at: &Onlooker, runs: &[Run], waiting: &[Row]) -> Result<Vec<RunView>> {
+fn runs(at: &PageContext, runs: &[Run], waiting: &[CardRow]) -> Result<Vec<RunView>> {
     let now = at.desk.now();
     let mut titles: HashMap<TaskId, (String, String)> = HashMap::new();
     for run in runs {
         let task = at.desk.task(run.started.task)?.task;
-        titles.insert(task.id, (task.handle.clone(), harmless_line(&task.title)));
+        titles.insert(task.id, (task.handle.clone(), sanitize_line(&task.title)));
     }
     let view = |run: &Run| {
         let (task, title) = titles.get(&run.started.task).cloned().unwrap_or_default();
-        let is_its = |row: &&Row| row.task.as_deref() == Some(task.as_str());
+        let is_its = |row: &&CardRow| row.task.as_deref() == Some(task.as_str());
         let waits = waiting.iter().filter(is_its).map(|row| WaitView {
             handle: row.handle.clone(),
             question: row.question.clone(),
-            asked: Moment { at: row.asked.at.clone(), words: row.asked.words.clone() },
+            asked: MomentView { at: row.asked.at.clone(), words: row.asked.words.clone() },
         });
         RunView {
             id: run.started.id.to_string(),
             waits: waits.collect(),
-            agent: harmless_line(&run.started.agent),
+            agent: sanitize_line(&run.started.agent),
             task,
             title,
-            host: harmless_line(&run.started.holder.host),
+            host: sanitize_line(&run.started.holder.host),
             number: run.started.fence,
-            since: Moment::of(run.started_at, now),
+            since: MomentView::of(run.started_at, now),
             output: at.output_of(run),
         }
     };
@@ -114,7 +117,7 @@ fn runs(at: &Onlooker, runs: &[Run], waiting: &[Row]) -> Result<Vec<RunView>> {
 }
 
 /// Returns the recent activity that is visible to the caller, newest first.
-fn happened(at: &Onlooker) -> Result<Vec<EntryView>> {
+fn happened(at: &PageContext) -> Result<Vec<EntryView>> {
     let end = at.desk.happened(&at.actor, None, 1)?.seen;
     let after = end.saturating_sub(HAPPENED);
     let happened = at.desk.happened(&at.actor, Some(after), HAPPENED as usize)?;

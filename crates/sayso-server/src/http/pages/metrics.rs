@@ -1,26 +1,26 @@
 //! The metrics page: questions per hour, response times, approval rates, and the age of the queue.
 
-use super::super::route::{Asked, Nothing};
-use super::frame::Frame;
-use super::plot;
-use super::{Html, Onlooker};
+use super::super::route::{EmptyInput, OperationInput};
+use super::charts;
+use super::frame::PageFrame;
+use super::{HtmlPage, PageContext};
 use askama::Template;
-use sayso_core::text::harmless_line;
-use sayso_engine::{Metrics, Result, Stretch};
+use sayso_core::text::sanitize_line;
+use sayso_engine::{MetricsInterval, Result, SpaceMetrics};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 const HOUR_MICROS: i64 = 3_600 * 1_000_000;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct MetricsPageQuery {
     #[serde(default)]
-    over: Over,
+    over: MetricsPeriod,
     part: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-enum Over {
+enum MetricsPeriod {
     #[default]
     #[serde(rename = "1d")]
     Day,
@@ -30,27 +30,27 @@ enum Over {
     Month,
 }
 
-impl Over {
-    const ALL: [Over; 3] = [Over::Day, Over::Week, Over::Month];
+impl MetricsPeriod {
+    const ALL: [MetricsPeriod; 3] = [MetricsPeriod::Day, MetricsPeriod::Week, MetricsPeriod::Month];
 
     fn hours(self) -> i64 {
         match self {
-            Over::Day => 24,
-            Over::Week => 7 * 24,
-            Over::Month => 30 * 24,
+            MetricsPeriod::Day => 24,
+            MetricsPeriod::Week => 7 * 24,
+            MetricsPeriod::Month => 30 * 24,
         }
     }
 
     fn names(self) -> (&'static str, &'static str) {
         match self {
-            Over::Day => ("1d", "a day"),
-            Over::Week => ("7d", "a week"),
-            Over::Month => ("30d", "a month"),
+            MetricsPeriod::Day => ("1d", "a day"),
+            MetricsPeriod::Week => ("7d", "a week"),
+            MetricsPeriod::Month => ("30d", "a month"),
         }
     }
 }
 
-struct Span {
+struct PeriodTab {
     name: &'static str,
     title: &'static str,
     is_here: bool,
@@ -59,7 +59,7 @@ struct Span {
 #[derive(Template)]
 #[template(path = "metrics.html")]
 struct MetricsPage {
-    frame: Frame,
+    frame: PageFrame,
     body: MetricsPart,
 }
 
@@ -67,7 +67,7 @@ struct MetricsPage {
 #[template(path = "metrics_body.html")]
 struct MetricsPart {
     base: String,
-    spans: Vec<Span>,
+    spans: Vec<PeriodTab>,
     tiles: Vec<(&'static str, String)>,
     asked: String,
     took: String,
@@ -91,32 +91,39 @@ struct RuleView {
 /// The number of approvals, without a rejection, at which a rule is worth a thought.
 const ALWAYS_MIN: u64 = 10;
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
-    let Query { over, part } = asked.query;
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, MetricsPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
+    let MetricsPageQuery { over, part } = asked.query;
     let since = at.desk.now().plus_micros(-over.hours() * HOUR_MICROS);
     let metrics = at.desk.metrics(&at.actor, since)?;
     let frame = at.frame("metrics")?;
     let body = body(&metrics, over, frame.base.clone());
     match part {
-        Some(_) => Html::of(&body),
-        None => Html::of(&MetricsPage { frame, body }),
+        Some(_) => HtmlPage::of(&body),
+        None => HtmlPage::of(&MetricsPage { frame, body }),
     }
 }
 
-fn body(metrics: &Metrics, over: Over, base: String) -> MetricsPart {
+fn body(metrics: &SpaceMetrics, over: MetricsPeriod, base: String) -> MetricsPart {
     let (_, words) = over.names();
     let ends = [&*format!("{words} ago"), "now"];
     let counts: Vec<_> =
         metrics.course.iter().map(|s| (s.asked as f64, s.answered as f64)).collect();
-    let half = |s: &Stretch| s.to_answer.map(|spread| spread.half_ms as f64);
+    let half = |s: &MetricsInterval| s.to_answer.map(|spread| spread.half_ms as f64);
     let took: Vec<_> = metrics.course.iter().map(half).collect();
-    let tab = |it: Over| Span { name: it.names().0, title: it.names().1, is_here: it == over };
+    let tab = |it: MetricsPeriod| PeriodTab {
+        name: it.names().0,
+        title: it.names().1,
+        is_here: it == over,
+    };
     MetricsPart {
         base,
-        spans: Over::ALL.map(tab).into(),
+        spans: MetricsPeriod::ALL.map(tab).into(),
         tiles: tiles(metrics, over),
-        asked: plot::bars("Asked, and answered, over time", &counts, ends),
-        took: plot::line("Time to an answer, which half took at most", &took, ends, |ms| {
+        asked: charts::bars("Asked, and answered, over time", &counts, ends),
+        took: charts::line("Time to an answer, which half took at most", &took, ends, |ms| {
             span(ms as u64)
         }),
         rates: rates(metrics),
@@ -127,17 +134,17 @@ fn body(metrics: &Metrics, over: Over, base: String) -> MetricsPart {
     }
 }
 
-fn tiles(metrics: &Metrics, over: Over) -> Vec<(&'static str, String)> {
+fn tiles(metrics: &SpaceMetrics, over: MetricsPeriod) -> Vec<(&'static str, String)> {
     let decided = metrics.approved + metrics.rejected;
     let none = || "–".to_owned();
-    let took = |ms: fn(&sayso_engine::Spread) -> u64| {
+    let took = |ms: fn(&sayso_engine::DurationStats) -> u64| {
         metrics.to_answer.as_ref().map_or_else(none, |spread| span(ms(spread)))
     };
     let rate = (decided > 0).then(|| percent(metrics.approved, decided));
     let per_hour = metrics.asked as f64 / over.hours() as f64;
     vec![
         ("wait now", metrics.open.to_string()),
-        ("asked per hour", plot::figure(per_hour)),
+        ("asked per hour", charts::figure(per_hour)),
         ("answered", (decided + metrics.answered).to_string()),
         ("too fast to be read", metrics.hasty.to_string()),
         ("unanswered", metrics.unanswered.to_string()),
@@ -147,10 +154,10 @@ fn tiles(metrics: &Metrics, over: Over) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn rule(rule: &sayso_engine::OfRule) -> RuleView {
+fn rule(rule: &sayso_engine::RuleStats) -> RuleView {
     let all = rule.approved + rule.rejected;
     RuleView {
-        name: harmless_line(&rule.name),
+        name: sanitize_line(&rule.name),
         approved: rule.approved,
         rejected: rule.rejected,
         rate: percent(rule.approved, all),
@@ -160,7 +167,7 @@ fn rule(rule: &sayso_engine::OfRule) -> RuleView {
 }
 
 /// Returns the rules with an approval or a rejection.
-fn decided_rules(metrics: &Metrics) -> impl Iterator<Item = &sayso_engine::OfRule> {
+fn decided_rules(metrics: &SpaceMetrics) -> impl Iterator<Item = &sayso_engine::RuleStats> {
     metrics.rules.iter().filter(|rule| rule.approved + rule.rejected > 0)
 }
 
@@ -169,12 +176,12 @@ fn queue(waiting: [u64; 4]) -> String {
     let titles = ["up to 10 min", "up to 1 h", "up to 1 day", "longer"];
     let classes = ["fresh", "waiting", "old", "old"];
     let [a, b, c, d] = [0, 1, 2, 3].map(|at| (titles[at], classes[at], waiting[at]));
-    plot::columns("How long what waits has waited", &[a, b, c, d])
+    charts::columns("How long what waits has waited", &[a, b, c, d])
 }
 
 /// Draws the share of approvals, by rule; empty where there was no decision.
-fn rates(metrics: &Metrics) -> String {
-    let names: Vec<_> = decided_rules(metrics).map(|rule| harmless_line(&rule.name)).collect();
+fn rates(metrics: &SpaceMetrics) -> String {
+    let names: Vec<_> = decided_rules(metrics).map(|rule| sanitize_line(&rule.name)).collect();
     let rows: Vec<_> = names
         .iter()
         .zip(decided_rules(metrics))
@@ -182,7 +189,7 @@ fn rates(metrics: &Metrics) -> String {
         .collect();
     match rows.is_empty() {
         true => String::new(),
-        false => plot::shares("How often people said yes, by rule", &rows),
+        false => charts::shares("How often people said yes, by rule", &rows),
     }
 }
 
@@ -196,7 +203,7 @@ fn span(ms: u64) -> String {
         0 => format!("{ms} ms"),
         s @ 1..60 => format!("{s} s"),
         s @ 60..3_600 => format!("{} min", s / 60),
-        s @ 3_600..86_400 => format!("{} h", plot::figure((s as f64 / 360.0).round() / 10.0)),
-        s => format!("{} days", plot::figure((s as f64 / 8_640.0).round() / 10.0)),
+        s @ 3_600..86_400 => format!("{} h", charts::figure((s as f64 / 360.0).round() / 10.0)),
+        s => format!("{} days", charts::figure((s as f64 / 8_640.0).round() / 10.0)),
     }
 }

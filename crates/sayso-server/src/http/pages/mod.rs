@@ -6,47 +6,47 @@ mod agents;
 mod assets;
 mod audit;
 mod card;
-mod entry;
+mod charts;
 mod fields;
 mod flows;
 mod frame;
 mod gate;
 mod inbox;
 mod live;
+mod login;
+mod markdown;
 mod metrics;
+mod page_table;
 mod people;
-mod plot;
 mod policy;
-mod table;
 mod tasks;
-mod text;
 
-use super::hall::Hall;
-use super::problem::{self, Failed};
+use super::problem::{self, ErrorResponse};
+use super::state::AppState;
 use askama::Template;
 use axum::Router;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+pub use page_table::PageRow;
+use page_table::{PageContext, PageTable};
 use sayso_core::{Code, Refusal};
-use sayso_engine::{Error, Permission, Result};
+use sayso_engine::{CallPermission, Error, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
-pub use table::PageRow;
-use table::{Onlooker, PageTable};
 
 /// The content security policy: a page runs and shows what this server sent, and loads nothing from another host.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
 fn table() -> PageTable {
-    use Permission::{Anyone, Auditors, Readers, Trackers};
+    use CallPermission::{Anyone, Auditors, Readers, Trackers};
     PageTable::default()
         .page("/s/{space}/inbox", Anyone, "see the inbox", inbox::page)
         .page("/s/{space}/gates/{gate}", Anyone, "read gates", gate::page)
-        .script("/s/{space}/gates/{gate}/try", Anyone, "read gates", gate::attempt)
+        .script("/s/{space}/gates/{gate}/try", Anyone, "read gates", gate::check_answer)
         .page("/s/{space}/tasks", Trackers, "read tasks", tasks::page)
         .page("/s/{space}/tasks/{task}", Trackers, "read tasks", tasks::one)
         .page("/s/{space}/flows", Readers, "read flows", flows::page)
@@ -65,23 +65,23 @@ pub fn page_rows() -> Vec<PageRow> {
     table().into_parts().1
 }
 
-pub(super) fn routes() -> Router<Arc<Hall>> {
+pub(super) fn routes() -> Router<Arc<AppState>> {
     let (router, _) = table().into_parts();
     router
-        .route("/", get(entry::home))
-        .route("/login", get(entry::page))
-        .route("/s/{space}", get(entry::space))
+        .route("/", get(login::home))
+        .route("/login", get(login::page))
+        .route("/s/{space}", get(login::space))
         .merge(assets::routes())
 }
 
 /// The query of a page that needs no parameter. Pages are linked to from many places, so none of them refuses an
 /// unknown parameter in its address.
 #[derive(Deserialize, JsonSchema)]
-struct Anything {}
+struct IgnoredQuery {}
 
 /// Answers a browser at an address without a page: redirects to the address without its trailing slash, or shows an
 /// error.
-pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
+pub(super) fn no_such_page(refusal: Refusal, uri: &Uri) -> Response {
     let path = uri.path().trim_end_matches('/');
     // Only within a space: another address could lead to another site.
     if path.len() < uri.path().len() && path.starts_with("/s/") {
@@ -96,9 +96,9 @@ pub(super) fn not_there(refusal: Refusal, uri: &Uri) -> Response {
 const PART: &str = "sayso-part";
 
 /// A page that was rendered.
-struct Html(String);
+struct HtmlPage(String);
 
-impl Html {
+impl HtmlPage {
     fn of(page: &impl Template) -> Result<Self> {
         let made = page.render();
         made.map(Self).map_err(|e| {
@@ -107,7 +107,7 @@ impl Html {
     }
 }
 
-impl IntoResponse for Html {
+impl IntoResponse for HtmlPage {
     fn into_response(self) -> Response {
         let headers = [
             (CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8")),
@@ -130,22 +130,22 @@ struct ProblemPage {
     base: Option<String>,
 }
 
-fn refused(failed: Failed) -> Response {
+fn refused(failed: ErrorResponse) -> Response {
     refused_at(failed, "")
 }
 
 /// Renders an error for a person at this address, with links to continue from there.
-fn refused_at(failed: Failed, here: &str) -> Response {
+fn refused_at(failed: ErrorResponse, here: &str) -> Response {
     titled(failed.0.code().title(), failed, here)
 }
 
-fn titled(title: &'static str, Failed(error): Failed, here: &str) -> Response {
+fn titled(title: &'static str, ErrorResponse(error): ErrorResponse, here: &str) -> Response {
     let status = problem::status(error.code());
     let space = here.strip_prefix("/s/").and_then(|rest| rest.split(['/', '?']).next());
     let base = space.filter(|name| !name.is_empty()).map(|name| format!("/s/{name}"));
-    match Html::of(&ProblemPage { title, base, ..ProblemPage::of(&error) }) {
+    match HtmlPage::of(&ProblemPage { title, base, ..ProblemPage::of(&error) }) {
         Ok(html) => (status, html).into_response(),
-        Err(error) => Failed(error).into_response(),
+        Err(error) => ErrorResponse(error).into_response(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The people that a gate can be delegated to: those who joined, and the members of groups. Names are suggestions,
 //! and any other one can still be typed: a person may be known by a token alone.
 
-use super::super::visitor::Visitor;
-use sayso_core::Deed;
+use super::super::auth::RequestContext;
+use sayso_core::Permission;
 use sayso_engine::{Result, SettingKind};
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 const OFFERED_MAX: usize = 200;
 
 /// Returns the names of all other people, for callers who may read them.
-pub(super) fn others(at: &Visitor) -> Result<Vec<String>> {
-    if !at.actor.may(Deed::Read) {
+pub(super) fn others(at: &RequestContext) -> Result<Vec<String>> {
+    if !at.actor.may(Permission::Read) {
         return Ok(vec![]);
     }
     let groups = at.desk.settings(Some(SettingKind::Group))?;

@@ -1,23 +1,23 @@
 //! The policy page: the layers in force, the standing approvals, and the rules that answers suggest.
 
-use super::super::route::{Asked, Nothing};
-use super::super::when::rfc3339;
-use super::frame::Frame;
-use super::{Html, Onlooker};
+use super::super::route::{EmptyInput, OperationInput};
+use super::super::time::rfc3339;
+use super::frame::PageFrame;
+use super::{HtmlPage, PageContext};
 use crate::wire;
 use askama::Template;
-use sayso_core::text::{harmless, harmless_line};
-use sayso_engine::{Result, Suggestion};
+use sayso_core::text::{sanitize, sanitize_line};
+use sayso_engine::{Result, RuleSuggestion};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[derive(Template)]
 #[template(path = "policy.html")]
 struct PolicyPage {
-    frame: Frame,
+    frame: PageFrame,
     digest: String,
     layers: Vec<LayerView>,
-    remembered: Vec<RememberedView>,
+    remembered: Vec<StandingApprovalView>,
     /// Agents that are known by name.
     agents: Vec<String>,
 }
@@ -31,7 +31,7 @@ struct LayerView {
     text: String,
 }
 
-struct RememberedView {
+struct StandingApprovalView {
     gate: String,
     request: String,
     by: String,
@@ -39,7 +39,7 @@ struct RememberedView {
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct PolicyPageQuery {
     /// Only the suggested rules, for a page that is already loaded.
     part: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Query {
 /// The rules that answers suggest.
 #[derive(Template)]
 #[template(path = "suggested.html")]
-struct Suggested {
+struct SuggestedPart {
     rules: Vec<SuggestedRule>,
 }
 
@@ -63,47 +63,50 @@ struct SuggestedRule {
 const SINCE_MICROS: i64 = 30 * 24 * 3_600 * 1_000_000;
 const YESES_MIN: usize = 5;
 
-fn suggested(at: &Onlooker) -> Result<Html> {
+fn suggested(at: &PageContext) -> Result<HtmlPage> {
     let since = at.desk.now().plus_micros(-SINCE_MICROS);
     let rules = at.local.suggestions(&at.actor, since, YESES_MIN)?;
-    Html::of(&Suggested { rules: rules.into_iter().map(rule).collect() })
+    HtmlPage::of(&SuggestedPart { rules: rules.into_iter().map(rule).collect() })
 }
 
-fn rule(suggestion: Suggestion) -> SuggestedRule {
-    let Suggestion { rule, exception_of, approved, people, examples } = suggestion;
-    let people: Vec<_> = people.iter().map(|name| harmless_line(name)).collect();
+fn rule(suggestion: RuleSuggestion) -> SuggestedRule {
+    let RuleSuggestion { rule, exception_of, approved, people, examples } = suggestion;
+    let people: Vec<_> = people.iter().map(|name| sanitize_line(name)).collect();
     SuggestedRule {
         place: match exception_of {
-            Some(rule) => format!("for the rule {}", harmless_line(&rule)),
+            Some(rule) => format!("for the rule {}", sanitize_line(&rule)),
             None => "a rule of its own".into(),
         },
         approved,
         people: people.join(", "),
-        examples: examples.iter().map(|example| harmless_line(example)).collect(),
-        text: harmless(&rule).text,
+        examples: examples.iter().map(|example| sanitize_line(example)).collect(),
+        text: sanitize(&rule).text,
     }
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, PolicyPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     if asked.query.part.is_some() {
         return suggested(at);
     }
-    let wire::InForce { digest, layers } = wire::InForce::at(&at.desk, &rfc3339)?;
-    let layer = |it: wire::Layer| LayerView {
+    let wire::ActivePolicies { digest, layers } = wire::ActivePolicies::at(&at.desk, &rfc3339)?;
+    let layer = |it: wire::PolicyLayerJson| LayerView {
         layer: it.layer,
         rules: it.rules,
         tests: it.tests,
         set_by: it.set_by,
         set_at: it.set_at,
-        text: harmless(&it.text).text,
+        text: sanitize(&it.text).text,
     };
-    let remembered = at.desk.remembered()?.into_iter().map(|(gate, it)| RememberedView {
+    let remembered = at.desk.remembered()?.into_iter().map(|(gate, it)| StandingApprovalView {
         gate,
-        request: harmless_line(&it.request),
+        request: sanitize_line(&it.request),
         by: it.by,
         until: rfc3339(it.until),
     });
-    Html::of(&PolicyPage {
+    HtmlPage::of(&PolicyPage {
         frame: at.frame("policy")?,
         digest,
         layers: layers.into_iter().map(layer).collect(),

@@ -1,17 +1,17 @@
 //! The pages of tasks: as a tree, as a board, and one task with its questions, answers, runs and timeline.
 
-use super::super::route::{Asked, Nothing};
-use super::super::when::rfc3339;
-use super::card::Moment;
-use super::frame::Frame;
-use super::text;
-use super::{Html, Onlooker};
-use crate::prose;
+use super::super::route::{EmptyInput, OperationInput};
+use super::super::time::rfc3339;
+use super::card::MomentView;
+use super::frame::PageFrame;
+use super::markdown;
+use super::{HtmlPage, PageContext};
+use crate::text;
 use crate::wire;
 use askama::Template;
 use sayso_core::gate::Gate;
-use sayso_core::task::{Event, Status, Task};
-use sayso_core::text::{harmless_line, shorten};
+use sayso_core::task::{Task, TaskEvent, TaskStatus};
+use sayso_core::text::{sanitize_line, shorten};
 use sayso_core::{TaskId, Timestamp};
 use sayso_engine::{GateFilter, Result, TaskFilter, TaskRow};
 use schemars::JsonSchema;
@@ -33,9 +33,9 @@ const PARTS_MAX: usize = 200;
 const ASKED_MAX: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Query {
+pub(super) struct TasksPageQuery {
     #[serde(default)]
-    view: View,
+    view: TasksView,
     /// Also tasks that are over.
     #[serde(default)]
     all: bool,
@@ -44,7 +44,7 @@ pub(super) struct Query {
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum View {
+enum TasksView {
     #[default]
     Tree,
     Board,
@@ -53,7 +53,7 @@ enum View {
 #[derive(Template)]
 #[template(path = "tasks.html")]
 struct TasksPage {
-    frame: Frame,
+    frame: PageFrame,
     list: TasksPart,
 }
 
@@ -64,12 +64,12 @@ struct TasksPart {
     is_board: bool,
     all: bool,
     rows: Vec<TaskView>,
-    columns: Vec<Column>,
+    columns: Vec<BoardColumn>,
     is_empty: bool,
     is_cut: bool,
 }
 
-struct Column {
+struct BoardColumn {
     title: &'static str,
     rows: Vec<TaskView>,
 }
@@ -90,13 +90,13 @@ struct TaskView {
 }
 
 /// Another task, in a line.
-struct Other {
+struct TaskLink {
     handle: String,
     title: String,
     state: &'static str,
 }
 
-impl Other {
+impl TaskLink {
     fn of(row: &TaskRow) -> Self {
         let TaskView { handle, title, state, .. } = TaskView::of(row, 0);
         Self { handle, title, state }
@@ -124,10 +124,10 @@ impl TaskView {
         let task = &row.task;
         Self {
             handle: task.handle.clone(),
-            title: shorten(&harmless_line(&task.title), 200),
+            title: shorten(&sanitize_line(&task.title), 200),
             state: task.shown_state(row.blockers > 0),
             priority: task.priority,
-            labels: task.labels.iter().map(|label| harmless_line(label)).collect(),
+            labels: task.labels.iter().map(|label| sanitize_line(label)).collect(),
             depth: depth.min(DEPTH_MAX),
             open_children: row.open_children,
             blockers: row.blockers,
@@ -137,12 +137,15 @@ impl TaskView {
     }
 }
 
-pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Html> {
-    let Query { view, all, part } = asked.query;
+pub(super) fn page(
+    at: &PageContext,
+    asked: OperationInput<0, TasksPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
+    let TasksPageQuery { view, all, part } = asked.query;
     let filter = TaskFilter { all, limit: TASKS_MAX, ..TaskFilter::default() };
     let found = at.desk.tasks(&filter)?;
     let frame = at.frame("tasks")?;
-    let is_board = view == View::Board;
+    let is_board = view == TasksView::Board;
     let (rows, columns) = match is_board {
         true => (vec![], columns(&found.items, at.desk.now())),
         false => (with_questions(at, tree(&found.items), &found.items)?, vec![]),
@@ -151,8 +154,8 @@ pub(super) fn page(at: &Onlooker, asked: Asked<0, Query, Nothing>) -> Result<Htm
     let is_empty = found.items.is_empty();
     let list = TasksPart { base, is_board, all, rows, columns, is_empty, is_cut: found.more };
     match part {
-        Some(_) => Html::of(&list),
-        None => Html::of(&TasksPage { frame, list }),
+        Some(_) => HtmlPage::of(&list),
+        None => HtmlPage::of(&TasksPage { frame, list }),
     }
 }
 
@@ -161,12 +164,12 @@ const COLUMNS: [&str; 5] =
 
 const READY: &str = "Ready";
 
-fn columns(rows: &[TaskRow], now: Timestamp) -> Vec<Column> {
+fn columns(rows: &[TaskRow], now: Timestamp) -> Vec<BoardColumn> {
     let of = |title: &str| {
         let of_it = rows.iter().filter(|row| column(row, now) == title);
         of_it.map(|row| TaskView::of(row, 0)).collect()
     };
-    COLUMNS.map(|title| Column { title, rows: of(title) }).into()
+    COLUMNS.map(|title| BoardColumn { title, rows: of(title) }).into()
 }
 
 /// Returns the column of a task on the board. Ready is what `sayso ready` would hand out, and nothing else.
@@ -174,23 +177,23 @@ fn column(row: &TaskRow, now: Timestamp) -> &'static str {
     let task = &row.task;
     let waits_for_tasks = row.blockers > 0 || row.open_children > 0;
     match task.status {
-        Status::Closed | Status::Failed | Status::Deleted => "Over",
+        TaskStatus::Closed | TaskStatus::Failed | TaskStatus::Deleted => "Over",
         _ if task.is_waiting() => "Waits for a person",
-        Status::InProgress => "In progress",
+        TaskStatus::InProgress => "In progress",
         _ if waits_for_tasks => "Blocked or put off",
         // The flow decides when it is worked on.
-        Status::Open | Status::Deferred if row.flow.is_some() => "In progress",
-        Status::Open | Status::Deferred => match task.workable_from() {
+        TaskStatus::Open | TaskStatus::Deferred if row.flow.is_some() => "In progress",
+        TaskStatus::Open | TaskStatus::Deferred => match task.workable_from() {
             Some(from) if from <= now => READY,
             _ => "Blocked or put off",
         },
-        Status::Blocked => "Blocked or put off",
+        TaskStatus::Blocked => "Blocked or put off",
     }
 }
 
 /// Adds the open questions to a tree, for at most that many tasks.
 fn with_questions(
-    at: &Onlooker,
+    at: &PageContext,
     mut tree: Vec<TaskView>,
     rows: &[TaskRow],
 ) -> Result<Vec<TaskView>> {
@@ -200,7 +203,7 @@ fn with_questions(
         let gates = at.desk.gates(&at.actor, filter)?.items;
         let open = gates.iter().filter(|gate| gate.is_open());
         let asked = open.map(|gate| {
-            let question = shorten(&harmless_line(&gate.card.question), 120);
+            let question = shorten(&sanitize_line(&gate.card.question), 120);
             (gate.handle().to_owned(), question)
         });
         if let Some(view) = tree.iter_mut().find(|view| view.handle == row.task.handle) {
@@ -238,14 +241,14 @@ fn below<'a>(
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct OneQuery {
+pub(super) struct TaskPageQuery {
     part: Option<String>,
 }
 
 #[derive(Template)]
 #[template(path = "task.html")]
 struct TaskPage {
-    frame: Frame,
+    frame: PageFrame,
     body: TaskPart,
 }
 
@@ -256,34 +259,34 @@ struct TaskPart {
     task: TaskView,
     parent: Option<String>,
     /// The tasks it waits for, the tasks that wait for it, and its subtasks.
-    behind: Vec<Other>,
-    before: Vec<Other>,
-    parts: Vec<Other>,
+    behind: Vec<TaskLink>,
+    before: Vec<TaskLink>,
+    parts: Vec<TaskLink>,
     body: String,
     created_by: String,
-    created: Moment,
+    created: MomentView,
     closed_because: Option<String>,
-    questions: Vec<Question>,
-    timeline: Vec<Happened>,
-    runs: Vec<wire::Run>,
+    questions: Vec<QuestionView>,
+    timeline: Vec<TaskEventView>,
+    runs: Vec<wire::RunJson>,
 }
 
 /// A question that was asked, and its outcome.
-pub(super) struct Question {
+pub(super) struct QuestionView {
     pub(super) handle: String,
     pub(super) kind: &'static str,
     pub(super) question: String,
     pub(super) asker: String,
-    pub(super) asked: Moment,
+    pub(super) asked: MomentView,
     pub(super) is_open: bool,
     pub(super) answer: String,
     pub(super) ending: String,
-    pub(super) ended: Option<Moment>,
+    pub(super) ended: Option<MomentView>,
 }
 
 /// An entry of the task's timeline.
-struct Happened {
-    when: Moment,
+struct TaskEventView {
+    when: MomentView,
     what: String,
     by: String,
     /// A note, as Markdown.
@@ -291,18 +294,21 @@ struct Happened {
     gate: Option<String>,
 }
 
-pub(super) fn one(at: &Onlooker, asked: Asked<1, OneQuery, Nothing>) -> Result<Html> {
+pub(super) fn one(
+    at: &PageContext,
+    asked: OperationInput<1, TaskPageQuery, EmptyInput>,
+) -> Result<HtmlPage> {
     let id = at.task(&asked.names[0])?;
     let row = at.desk.task(id)?;
     let frame = at.frame("tasks")?;
     let body = task_part(at, &row, frame.base.clone())?;
     match asked.query.part {
-        Some(_) => Html::of(&body),
-        None => Html::of(&TaskPage { frame, body }),
+        Some(_) => HtmlPage::of(&body),
+        None => HtmlPage::of(&TaskPage { frame, body }),
     }
 }
 
-fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
+fn task_part(at: &PageContext, row: &TaskRow, base: String) -> Result<TaskPart> {
     let (task, now) = (&row.task, at.desk.now());
     let filter = GateFilter { task: Some(task.id), limit: GATES_MAX, ..GateFilter::default() };
     let mut gates = at.desk.gates(&at.actor, filter)?.items;
@@ -312,87 +318,87 @@ fn task_part(at: &Onlooker, row: &TaskRow, base: String) -> Result<TaskPart> {
     Ok(TaskPart {
         base,
         // On its own page a task has its whole title.
-        task: TaskView { title: harmless_line(&task.title), ..TaskView::of(row, 0) },
+        task: TaskView { title: sanitize_line(&task.title), ..TaskView::of(row, 0) },
         behind: behind(at, task)?,
         before: before(at, task.id)?,
         parts: parts(at, task.id)?,
         parent: parent.and_then(|mut names| names.pop()).map(|(_, handle, _)| handle),
-        body: text::markdown(&task.body).html,
-        created_by: harmless_line(&task.created_by),
-        created: Moment::of(task.created_at, now),
+        body: markdown::render(&task.body).html,
+        created_by: sanitize_line(&task.created_by),
+        created: MomentView::of(task.created_at, now),
         closed_because: closed_because(task),
         questions: gates.iter().map(|gate| question(gate, now)).collect(),
         timeline: timeline(at, task.id)?,
-        runs: runs.iter().map(|run| wire::Run::of(run, &rfc3339)).collect(),
+        runs: runs.iter().map(|run| wire::RunJson::of(run, &rfc3339)).collect(),
     })
 }
 
 /// Returns the tasks it waits for.
-fn behind(at: &Onlooker, task: &Task) -> Result<Vec<Other>> {
+fn behind(at: &PageContext, task: &Task) -> Result<Vec<TaskLink>> {
     let rows = task.blocked_by.iter().take(PARTS_MAX).map(|id| at.desk.task(*id));
-    rows.map(|row| Ok(Other::of(&row?))).collect()
+    rows.map(|row| Ok(TaskLink::of(&row?))).collect()
 }
 
 /// Returns the tasks that wait for it, among those on a page of tasks.
-fn before(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
+fn before(at: &PageContext, id: TaskId) -> Result<Vec<TaskLink>> {
     let filter = TaskFilter { limit: TASKS_MAX, ..TaskFilter::default() };
     let rows = at.desk.tasks(&filter)?.items;
-    Ok(rows.iter().filter(|row| row.task.blocked_by.contains(&id)).map(Other::of).collect())
+    Ok(rows.iter().filter(|row| row.task.blocked_by.contains(&id)).map(TaskLink::of).collect())
 }
 
 /// Returns the subtasks of a task.
-fn parts(at: &Onlooker, id: TaskId) -> Result<Vec<Other>> {
+fn parts(at: &PageContext, id: TaskId) -> Result<Vec<TaskLink>> {
     let filter =
         TaskFilter { parent: Some(id), all: true, limit: PARTS_MAX, ..TaskFilter::default() };
-    Ok(at.desk.tasks(&filter)?.items.iter().map(Other::of).collect())
+    Ok(at.desk.tasks(&filter)?.items.iter().map(TaskLink::of).collect())
 }
 
 fn closed_because(task: &Task) -> Option<String> {
     let closure = task.closure.as_ref()?;
-    let by = harmless_line(&closure.by);
+    let by = sanitize_line(&closure.by);
     Some(match closure.reason.is_empty() {
         true => format!("{} by {by}", task.status),
-        false => format!("{} by {by}: {}", task.status, harmless_line(&closure.reason)),
+        false => format!("{} by {by}: {}", task.status, sanitize_line(&closure.reason)),
     })
 }
 
-pub(super) fn question(gate: &Gate, now: sayso_core::Timestamp) -> Question {
+pub(super) fn question(gate: &Gate, now: sayso_core::Timestamp) -> QuestionView {
     let answer = gate.answer().map(|(answer, _)| answer.as_text()).unwrap_or_default();
-    Question {
+    QuestionView {
         handle: gate.handle().to_owned(),
         kind: gate.opened.kind.as_str(),
-        question: sayso_core::text::harmless(&gate.card.question).text,
-        asker: harmless_line(&gate.opened.lineage.asker),
-        asked: Moment::of(gate.opened_at, now),
+        question: sayso_core::text::sanitize(&gate.card.question).text,
+        asker: sanitize_line(&gate.opened.lineage.asker),
+        asked: MomentView::of(gate.opened_at, now),
         is_open: gate.is_open(),
-        answer: sayso_core::text::harmless(&answer).text,
-        ending: prose::ending_in_words(gate),
-        ended: gate.ended_at().map(|at| Moment::of(at, now)),
+        answer: sayso_core::text::sanitize(&answer).text,
+        ending: text::ending_in_words(gate),
+        ended: gate.ended_at().map(|at| MomentView::of(at, now)),
     }
 }
 
-fn timeline(at: &Onlooker, task: TaskId) -> Result<Vec<Happened>> {
+fn timeline(at: &PageContext, task: TaskId) -> Result<Vec<TaskEventView>> {
     let (history, now) = (at.desk.history(task)?, at.desk.now());
-    let happened = |(at, event): &(sayso_core::Timestamp, Event)| {
-        let when = Moment::of(*at, now);
-        if let Event::Noted(note) = event {
-            let (what, by) = ("noted".to_owned(), harmless_line(&note.author));
-            return Some(Happened {
+    let happened = |(at, event): &(sayso_core::Timestamp, TaskEvent)| {
+        let when = MomentView::of(*at, now);
+        if let TaskEvent::Noted(note) = event {
+            let (what, by) = ("noted".to_owned(), sanitize_line(&note.author));
+            return Some(TaskEventView {
                 when,
                 what,
                 by,
-                note: Some(text::markdown(&note.text).html),
+                note: Some(markdown::render(&note.text).html),
                 gate: None,
             });
         }
-        let mut told = wire::Happening::all(&vec![(*at, event.clone())], &rfc3339);
+        let mut told = wire::TaskEventJson::all(&vec![(*at, event.clone())], &rfc3339);
         let told = told.pop()?;
         let what = told.what.trim_start_matches("task.").replace('_', " ");
         let more = [told.kind, told.ending, told.verdict, told.reason].into_iter().flatten();
-        let more: Vec<_> = more.map(|word| harmless_line(&word)).collect();
+        let more: Vec<_> = more.map(|word| sanitize_line(&word)).collect();
         let what = if more.is_empty() { what } else { format!("{what}: {}", more.join(", ")) };
-        let by = told.by.map(|by| harmless_line(&by)).unwrap_or_default();
-        Some(Happened { when, what, by, note: None, gate: told.gate })
+        let by = told.by.map(|by| sanitize_line(&by)).unwrap_or_default();
+        Some(TaskEventView { when, what, by, note: None, gate: told.gate })
     };
     Ok(history.iter().filter_map(happened).collect())
 }

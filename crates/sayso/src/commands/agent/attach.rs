@@ -1,9 +1,9 @@
 //! `sayso agent attach`: attaches the terminal to an agent's tmux session.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Code, Exit};
+use sayso_core::{Code, CommandExit};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -11,14 +11,14 @@ use std::process::Command;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso agent attach fixer")]
-pub(crate) struct Args {
+pub(crate) struct AgentAttachArgs {
     /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor, keeper) = super::sit_down(context)?;
+pub(crate) fn run(args: AgentAttachArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor, keeper) = super::open_with_supervisor(context)?;
     let words = desk.attach(&actor, &keeper, &args.name)?;
     let (program, rest) = words.split_first().ok_or_else(|| no_screen(&args.name))?;
     // Within another session tmux would refuse.

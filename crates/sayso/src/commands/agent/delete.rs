@@ -1,10 +1,10 @@
 //! `sayso agent delete`: deletes an agent.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
+use crate::output::OutputStyle;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Take an agent away. What it asked, and what was asked about it, is withdrawn; its tokens end.
 ///
@@ -12,7 +12,7 @@ use sayso_core::Exit;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso agent delete fixer --reason 'the project is over'")]
-pub(crate) struct Args {
+pub(crate) struct AgentDeleteArgs {
     /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
@@ -24,11 +24,11 @@ pub(crate) struct Args {
     force: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn run(args: AgentDeleteArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     desk.delete_agent(&actor, &args.name, &args.reason, args.force)?;
     let out = context.out;
-    let name = out.paint(Look::Name, &args.name);
+    let name = out.paint(OutputStyle::Name, &args.name);
     out.remark(&format!("agent {name} is deleted; its history stays"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

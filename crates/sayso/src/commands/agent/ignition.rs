@@ -1,9 +1,9 @@
 //! `sayso agent ignition`: prints an agent's startup instructions.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use clap_complete::ArgValueCompleter;
-use sayso_core::{Actor, Code, Deed, Exit, Role};
+use sayso_core::{Actor, Code, CommandExit, Permission, Role};
 
 /// Print what an agent is told at its start: how to ask, how much, which rules hold, how answers come.
 ///
@@ -13,17 +13,19 @@ use sayso_core::{Actor, Code, Deed, Exit, Role};
 #[command(after_help = "Examples:
   sayso agent ignition              what I am told, as an agent
   sayso agent ignition fixer        what fixer is told")]
-pub(crate) struct Args {
+pub(crate) struct AgentIgnitionArgs {
     /// The agent; without a name, the one whose token this is.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down()?;
+pub(crate) fn run(args: AgentIgnitionArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open()?;
     let agent = match args.name {
         Some(name) if name != actor.name => {
-            actor.check(Deed::Read, "read what other agents are told").map_err(Failure::from)?;
+            actor
+                .check(Permission::Read, "read what other agents are told")
+                .map_err(Failure::from)?;
             Actor::new(Role::Agent, &name, actor.proof, actor.level, actor.door)
         }
         _ if actor.role == Role::Agent => actor,
@@ -32,6 +34,6 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             return Err(Failure::new(Code::BadValue, message).hint("sayso agent ignition NAME"));
         }
     };
-    context.out.line(desk.ignition(&agent).trim_end());
-    Ok(Exit::Ok)
+    context.out.line(desk.startup_instructions(&agent).trim_end());
+    Ok(CommandExit::Ok)
 }

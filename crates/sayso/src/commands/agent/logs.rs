@@ -1,11 +1,11 @@
 //! `sayso agent logs`: shows an agent's output.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use clap_complete::ArgValueCompleter;
-use sayso_core::text::harmless;
-use sayso_core::{Code, Exit};
-use sayso_engine::agents::station::tail;
+use sayso_core::text::sanitize;
+use sayso_core::{Code, CommandExit};
+use sayso_engine::agents::session::tail;
 
 /// The most bytes read from a log.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -16,7 +16,7 @@ const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
   sayso agent logs fixer
   sayso agent logs fixer -n 500
   sayso agent logs fixer --screen")]
-pub(crate) struct Args {
+pub(crate) struct AgentLogsArgs {
     /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
@@ -28,8 +28,8 @@ pub(crate) struct Args {
     screen: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor, keeper) = super::sit_down(context)?;
+pub(crate) fn run(args: AgentLogsArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor, keeper) = super::open_with_supervisor(context)?;
     let text = match args.screen {
         true => desk.screen(&actor, &keeper, &args.name)?,
         false => {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let text = anstream::adapter::strip_str(&text).to_string();
     let lines: Vec<_> = text.trim_end().lines().collect();
     for line in &lines[lines.len().saturating_sub(args.limit)..] {
-        context.out.line(&harmless(line.trim_end_matches('\r')).text);
+        context.out.line(&sanitize(line.trim_end_matches('\r')).text);
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

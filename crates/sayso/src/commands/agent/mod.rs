@@ -1,25 +1,25 @@
 //! `sayso agent`: manages long-running agents.
 
-mod act;
 mod attach;
 mod delete;
 mod ignition;
+mod lifecycle;
 pub(crate) mod list;
 mod logs;
 mod nudge;
 
-pub(super) use sayso_server::wire::outlook;
+pub(super) use sayso_server::wire::pending_action_text;
 
 use super::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use crate::{config, work};
 use clap::Subcommand;
 use clap_complete::CompletionCandidate;
-use sayso_core::gate::{Action, Gate};
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit, Role};
-use sayso_engine::{Desk, Keeper};
+use sayso_core::gate::{Gate, LifecycleAction};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Actor, Code, CommandExit, Role};
+use sayso_engine::{AgentSupervisor, Desk};
 use std::ffi::OsStr;
 
 /// Agents that live long: spawn, restart and stop them, look at them, nudge them.
@@ -35,54 +35,54 @@ use std::ffi::OsStr;
   sayso agent spawn fixer --reason 'three tests fail' --wait
   sayso agent attach fixer
   sayso agent stop fixer")]
-pub(crate) struct Args {
+pub(crate) struct AgentCommandArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AgentCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum AgentCommand {
     /// The agents there are, and how they stand.
-    List(list::Args),
+    List(list::AgentListArgs),
     /// Start an agent.
-    #[command(after_help = act::SPAWN)]
-    Spawn(act::Args),
+    #[command(after_help = lifecycle::SPAWN)]
+    Spawn(lifecycle::AgentLifecycleArgs),
     /// End an agent and start it anew.
-    #[command(after_help = act::RESTART)]
-    Restart(act::Args),
+    #[command(after_help = lifecycle::RESTART)]
+    Restart(lifecycle::AgentLifecycleArgs),
     /// End an agent, with everything it started.
-    #[command(after_help = act::STOP)]
-    Stop(act::Args),
+    #[command(after_help = lifecycle::STOP)]
+    Stop(lifecycle::AgentLifecycleArgs),
     /// Show an agent's output.
-    Logs(logs::Args),
+    Logs(logs::AgentLogsArgs),
     /// Look at an agent in tmux, and type to it.
-    Attach(attach::Args),
+    Attach(attach::AgentAttachArgs),
     /// Type a line to an agent in tmux, at its empty prompt.
-    Nudge(nudge::Args),
+    Nudge(nudge::AgentNudgeArgs),
     /// Print what an agent is told at its start.
-    Ignition(ignition::Args),
+    Ignition(ignition::AgentIgnitionArgs),
     /// Take an agent away.
-    Delete(delete::Args),
+    Delete(delete::AgentDeleteArgs),
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: AgentCommandArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::List(args) => list::run(args, context),
-        Verb::Spawn(args) => act::run(args, Action::Spawn, context),
-        Verb::Restart(args) => act::run(args, Action::Restart, context),
-        Verb::Stop(args) => act::run(args, Action::Stop, context),
-        Verb::Logs(args) => logs::run(args, context),
-        Verb::Attach(args) => attach::run(args, context),
-        Verb::Nudge(args) => nudge::run(args, context),
-        Verb::Ignition(args) => ignition::run(args, context),
-        Verb::Delete(args) => delete::run(args, context),
+        AgentCommand::List(args) => list::run(args, context),
+        AgentCommand::Spawn(args) => lifecycle::run(args, LifecycleAction::Spawn, context),
+        AgentCommand::Restart(args) => lifecycle::run(args, LifecycleAction::Restart, context),
+        AgentCommand::Stop(args) => lifecycle::run(args, LifecycleAction::Stop, context),
+        AgentCommand::Logs(args) => logs::run(args, context),
+        AgentCommand::Attach(args) => attach::run(args, context),
+        AgentCommand::Nudge(args) => nudge::run(args, context),
+        AgentCommand::Ignition(args) => ignition::run(args, context),
+        AgentCommand::Delete(args) => delete::run(args, context),
     }
 }
 
 /// Opens the desk with the caller and the supervisor of this machine, and carries out pending orders.
-fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
-    let (desk, actor) = context.sit_down()?;
-    let keeper = keeper(context, &actor)?;
+fn open_with_supervisor(context: &CliContext<'_>) -> Result<(Desk, Actor, AgentSupervisor)> {
+    let (desk, actor) = context.open()?;
+    let keeper = supervisor(context, &actor)?;
     match desk.carry_out(&keeper) {
         // A read-only store may still be read.
         Err(error) if error.code() != Code::ReadOnly => Err(error.into()),
@@ -90,15 +90,15 @@ fn sit_down(context: &Context<'_>) -> Result<(Desk, Actor, Keeper)> {
     }
 }
 
-fn keeper(context: &Context<'_>, actor: &Actor) -> Result<Keeper> {
-    let keeper = work::keeper(context, &config::locate(&context.globals)?)?;
+fn supervisor(context: &CliContext<'_>, actor: &Actor) -> Result<AgentSupervisor> {
+    let keeper = work::supervisor(context, &config::locate(&context.globals)?)?;
     let asker = (actor.role == Role::Agent).then(|| actor.name.clone());
-    Ok(Keeper { asker, ..keeper })
+    Ok(AgentSupervisor { asker, ..keeper })
 }
 
 /// Carries out an approved order, if it is for this machine. The approval counts, also if this fails.
 pub(super) fn carry_out(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
     actor: &Actor,
     gate: Gate,
@@ -106,18 +106,18 @@ pub(super) fn carry_out(
     if !gate.is_to_be_done() {
         return Ok(gate);
     }
-    let carried = keeper(context, actor).and_then(|keeper| Ok(desk.carry_out(&keeper)?));
+    let carried = supervisor(context, actor).and_then(|keeper| Ok(desk.carry_out(&keeper)?));
     if let Err(failure) = carried {
-        context.out.remark(&format!("not done yet: {}", harmless_line(&failure.message)));
+        context.out.remark(&format!("not done yet: {}", sanitize_line(&failure.message)));
     }
     Ok(desk.gate(gate.opened.id)?)
 }
 
 /// Nudges agents of this machine for which there are messages. The messages are kept in any case, and so is a nudge
 /// that fails.
-pub(super) fn nudge(context: &Context<'_>, desk: &Desk, actor: &Actor) {
+pub(super) fn nudge(context: &CliContext<'_>, desk: &Desk, actor: &Actor) {
     if desk.has_nudges().unwrap_or(false)
-        && let Ok(keeper) = keeper(context, actor)
+        && let Ok(keeper) = supervisor(context, actor)
     {
         let _ = desk.carry_nudges(&keeper);
     }

@@ -1,9 +1,9 @@
 //! `sayso agent nudge`: types a line into an agent's tmux session.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use clap_complete::ArgValueCompleter;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Type a line to an agent in tmux, at its empty prompt.
 ///
@@ -11,7 +11,7 @@ use sayso_core::Exit;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sayso agent nudge fixer 'read your messages with: sayso messages'")]
-pub(crate) struct Args {
+pub(crate) struct AgentNudgeArgs {
     /// The name of the agent.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(super::names))]
     name: String,
@@ -20,9 +20,9 @@ pub(crate) struct Args {
     text: Vec<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor, keeper) = super::sit_down(context)?;
+pub(crate) fn run(args: AgentNudgeArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor, keeper) = super::open_with_supervisor(context)?;
     desk.nudge(&actor, &keeper, &args.name, &context.words(&args.text)?)?;
     context.out.remark(&format!("{} was nudged", args.name));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

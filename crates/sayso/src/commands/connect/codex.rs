@@ -1,6 +1,6 @@
 //! Codex: its settings are in TOML, and it runs only trusted hooks.
 
-use super::setup::{NAME, Placed};
+use super::setup::{NAME, PlacedHook};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ const ANSWER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A hook as Codex knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct CodexHook {
     /// The file, the event and the place in it.
     pub(super) key: String,
     /// The hash by which Codex recognises it.
@@ -75,11 +75,11 @@ pub(super) fn remove_server(toml: &mut DocumentMut) -> Result<(), String> {
 pub(super) fn trust(
     toml: &mut DocumentMut,
     file: &Path,
-    before: &[Placed],
-    after: &[Placed],
+    before: &[PlacedHook],
+    after: &[PlacedHook],
     hashes: &[(String, String)],
 ) -> Result<(), String> {
-    let key = |hook: &Placed| format!("{}:{}", file.display(), place(hook));
+    let key = |hook: &PlacedHook| format!("{}:{}", file.display(), place(hook));
     let has_state = toml.get("hooks").and_then(|hooks| hooks.get("state")).is_some();
     let wanted: Vec<_> = after
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn trust(
         return Ok(());
     }
     let state = table(toml, &["hooks", "state"])?;
-    let theirs = |hooks: &[Placed]| -> Vec<String> {
+    let theirs = |hooks: &[PlacedHook]| -> Vec<String> {
         hooks.iter().filter(|hook| !hook.is_ours).map(key).collect()
     };
     let moves: Vec<_> =
@@ -115,7 +115,7 @@ pub(super) fn trust(
 }
 
 /// The position of a hook, in the form Codex uses: `pre_tool_use:0:0`.
-fn place(hook: &Placed) -> String {
+fn place(hook: &PlacedHook) -> String {
     let mut event = String::new();
     for c in hook.event.chars() {
         if c.is_uppercase() && !event.is_empty() {
@@ -211,7 +211,7 @@ pub(super) fn hooks_known(
     home: Option<&Path>,
     folder: &Path,
     args: &[String],
-) -> Option<Vec<Known>> {
+) -> Option<Vec<CodexHook>> {
     let mut command = Command::new(program);
     command.arg("app-server").args(args).current_dir(folder);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -230,7 +230,7 @@ pub(super) fn hooks_known(
     answer
 }
 
-fn talk(mut input: impl Write, output: impl Read, cwd: &str) -> Option<Vec<Known>> {
+fn talk(mut input: impl Write, output: impl Read, cwd: &str) -> Option<Vec<CodexHook>> {
     let began = Instant::now();
     let mut lines = BufReader::new(output.take(ANSWER_BYTES_MAX)).lines();
     let mut ask = |question: Value| writeln!(input, "{question}").and_then(|()| input.flush()).ok();
@@ -258,7 +258,7 @@ fn talk(mut input: impl Write, output: impl Read, cwd: &str) -> Option<Vec<Known
             hook["trustStatus"] == "trusted" || hook["isManaged"].as_bool().unwrap_or(false);
         let is_trusted = is_trusted && hook["enabled"].as_bool().unwrap_or(true);
         let text = |name: &str| hook[name].as_str().map(str::to_owned);
-        Some(Known { key: text("key")?, hash: text("currentHash")?, is_trusted })
+        Some(CodexHook { key: text("key")?, hash: text("currentHash")?, is_trusted })
     });
     Some(known.collect())
 }

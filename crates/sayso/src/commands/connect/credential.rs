@@ -2,7 +2,7 @@
 
 use crate::commands::token;
 use crate::exit::{Failure, Result};
-use sayso_core::{Actor, Code, Door, Role};
+use sayso_core::{Actor, Code, EntryPoint, Role};
 use sayso_engine::{Desk, NewToken};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "tokens";
 
 /// The token file of an agent.
-pub(super) struct Credential {
+pub(super) struct AgentTokenFile {
     pub(super) file: PathBuf,
     agent: String,
 }
 
-impl Credential {
+impl AgentTokenFile {
     pub(super) fn of(space: &Path, agent: &str) -> Result<Self> {
         let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
         if agent.is_empty() || agent.starts_with('.') || !agent.chars().all(is_plain) {
@@ -31,7 +31,7 @@ impl Credential {
     /// True if the token exists and is valid.
     pub(super) fn is_good(&self, desk: &Desk) -> bool {
         let secret = std::fs::read_to_string(&self.file).unwrap_or_default();
-        let known = desk.authenticate(&secret, Door::Cli);
+        let known = desk.authenticate(&secret, EntryPoint::Cli);
         known.is_ok_and(|actor| actor.role == Role::Agent && actor.name == self.agent)
     }
 

@@ -13,13 +13,13 @@ const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 const FOLDERS_MAX: usize = 2;
 
 /// A file before and after a change. There is no text where there is no file.
-pub(super) struct Change {
+pub(super) struct ClientFileChange {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
 }
 
-impl Change {
+impl ClientFileChange {
     /// Reads a file.
     pub(super) fn of(path: PathBuf) -> Result<Self> {
         let before = read(&path)?;
@@ -76,7 +76,7 @@ impl Change {
 }
 
 /// Writes all files; if one cannot be written, those before it are restored.
-pub(super) fn write_all(changes: &[Change]) -> Result<()> {
+pub(super) fn write_all(changes: &[ClientFileChange]) -> Result<()> {
     for change in changes {
         change.check()?;
     }

@@ -6,33 +6,33 @@ use serde_json::{Map, Value};
 const DEPTH_MAX: usize = 64;
 
 /// A JSON text, with comments and trailing commas, if its client accepts them.
-pub(super) struct Jsonc {
+pub(super) struct JsoncDocument {
     text: String,
 }
 
 /// A syntax error, with its line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mistake {
+pub(super) struct JsoncError {
     pub(super) line: usize,
     pub(super) what: String,
 }
 
 /// A step of the path to a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step<'a> {
+pub(super) enum JsoncStep<'a> {
     Key(&'a str),
     At(usize),
 }
 
-impl Jsonc {
+impl JsoncDocument {
     /// Parses a text; an empty one is an empty object.
-    pub(super) fn read(text: &str) -> Result<Self, Mistake> {
+    pub(super) fn read(text: &str) -> Result<Self, JsoncError> {
         let text = if text.trim().is_empty() { "{}\n".to_owned() } else { text.to_owned() };
         let whole = Self { text };
         match whole.root()?.kind {
-            Kind::Object(_) => Ok(whole),
-            Kind::Array(_) | Kind::Scalar(_) => {
-                Err(Mistake { line: 1, what: "there is no object at the top".into() })
+            JsoncKind::Object(_) => Ok(whole),
+            JsoncKind::Array(_) | JsoncKind::Scalar(_) => {
+                Err(JsoncError { line: 1, what: "there is no object at the top".into() })
             }
         }
     }
@@ -47,15 +47,15 @@ impl Jsonc {
     }
 
     /// Returns the value at a path.
-    pub(super) fn get(&self, way: &[Step<'_>]) -> Option<Value> {
-        self.root().ok()?.walk(way).map(Node::value)
+    pub(super) fn get(&self, way: &[JsoncStep<'_>]) -> Option<Value> {
+        self.root().ok()?.walk(way).map(JsoncNode::value)
     }
 
     /// Sets the value at a path of keys, and creates the objects on it.
-    pub(super) fn set(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
+    pub(super) fn set(&mut self, keys: &[&str], value: &Value) -> Result<(), JsoncError> {
         let Some((last, above)) = keys.split_last() else { return Ok(()) };
         let root = self.root()?;
-        let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+        let way: Vec<_> = keys.iter().map(|key| JsoncStep::Key(key)).collect();
         if let Some(node) = root.walk(&way) {
             let shown = self.layout(value, &self.margin(node.start), self.unit(&root));
             self.text.replace_range(node.start..node.end, &shown);
@@ -67,14 +67,14 @@ impl Jsonc {
     }
 
     /// Appends a value to a list, and creates the list and the objects on the path to it.
-    pub(super) fn push(&mut self, keys: &[&str], value: &Value) -> Result<(), Mistake> {
+    pub(super) fn push(&mut self, keys: &[&str], value: &Value) -> Result<(), JsoncError> {
         self.container(keys, &Value::Array(vec![]))?;
-        let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+        let way: Vec<_> = keys.iter().map(|key| JsoncStep::Key(key)).collect();
         self.append(&way, None, value)
     }
 
     /// Removes the value at a path, with its comma.
-    pub(super) fn remove(&mut self, way: &[Step<'_>]) -> Result<(), Mistake> {
+    pub(super) fn remove(&mut self, way: &[JsoncStep<'_>]) -> Result<(), JsoncError> {
         let Some((last, above)) = way.split_last() else { return Ok(()) };
         let root = self.root()?;
         let Some(holder) = root.walk(above) else { return Ok(()) };
@@ -100,9 +100,9 @@ impl Jsonc {
     }
 
     /// Removes the empty objects and lists on this path of keys, from its end.
-    pub(super) fn prune(&mut self, keys: &[&str]) -> Result<(), Mistake> {
+    pub(super) fn prune(&mut self, keys: &[&str]) -> Result<(), JsoncError> {
         for length in (1..=keys.len()).rev() {
-            let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
+            let way: Vec<_> = keys[..length].iter().map(|key| JsoncStep::Key(key)).collect();
             let root = self.root()?;
             let Some(node) = root.walk(&way) else { continue };
             let inside = &self.text[node.start..node.end];
@@ -115,9 +115,9 @@ impl Jsonc {
     }
 
     /// Makes sure that there is a container at the end of the path.
-    fn container(&mut self, keys: &[&str], empty: &Value) -> Result<(), Mistake> {
+    fn container(&mut self, keys: &[&str], empty: &Value) -> Result<(), JsoncError> {
         for length in 1..=keys.len() {
-            let way: Vec<_> = keys[..length].iter().map(|key| Step::Key(key)).collect();
+            let way: Vec<_> = keys[..length].iter().map(|key| JsoncStep::Key(key)).collect();
             let wanted =
                 if length == keys.len() { empty.clone() } else { Value::Object(Map::new()) };
             let root = self.root()?;
@@ -126,12 +126,12 @@ impl Jsonc {
                     let name = Value::from(keys[length - 1]).to_string();
                     self.append(&way[..length - 1], Some(&name), &wanted)?;
                 }
-                Some((Kind::Object(_), Value::Object(_), _))
-                | Some((Kind::Array(_), Value::Array(_), _)) => {}
+                Some((JsoncKind::Object(_), Value::Object(_), _))
+                | Some((JsoncKind::Array(_), Value::Array(_), _)) => {}
                 Some((_, _, start)) => {
                     let what =
                         format!("{} is something else than expected", keys[..length].join("."));
-                    return Err(Mistake { line: line_of(&self.text, start), what });
+                    return Err(JsoncError { line: line_of(&self.text, start), what });
                 }
             }
         }
@@ -141,10 +141,10 @@ impl Jsonc {
     /// Appends a value to an object or a list.
     fn append(
         &mut self,
-        way: &[Step<'_>],
+        way: &[JsoncStep<'_>],
         name: Option<&str>,
         value: &Value,
-    ) -> Result<(), Mistake> {
+    ) -> Result<(), JsoncError> {
         let root = self.root()?;
         let Some(holder) = root.walk(way) else { return Ok(()) };
         let unit = self.unit(&root).to_owned();
@@ -174,8 +174,8 @@ impl Jsonc {
         Ok(())
     }
 
-    fn root(&self) -> Result<Node, Mistake> {
-        let mut reader = Reader { text: &self.text, at: 0 };
+    fn root(&self) -> Result<JsoncNode, JsoncError> {
+        let mut reader = JsoncParser { text: &self.text, at: 0 };
         reader.space()?;
         let root = reader.value(0)?;
         reader.space()?;
@@ -198,7 +198,7 @@ impl Jsonc {
     }
 
     /// The indentation of one level.
-    fn unit(&self, root: &Node) -> &str {
+    fn unit(&self, root: &JsoncNode) -> &str {
         let first = root.parts().first().and_then(|(start, _)| self.own_margin(*start));
         first.filter(|margin| !margin.is_empty()).unwrap_or("  ")
     }
@@ -219,89 +219,89 @@ impl Jsonc {
 
     /// The comma between two positions, past comments.
     fn comma(&self, from: usize, to: usize) -> Option<usize> {
-        let mut reader = Reader { text: &self.text[..to], at: from };
+        let mut reader = JsoncParser { text: &self.text[..to], at: from };
         reader.space().ok()?;
         self.text[reader.at..to].starts_with(',').then_some(reader.at)
     }
 }
 
 /// A value and its position.
-struct Node {
+struct JsoncNode {
     start: usize,
     end: usize,
-    kind: Kind,
+    kind: JsoncKind,
 }
 
-enum Kind {
+enum JsoncKind {
     /// Each member with its name and the position of that.
-    Object(Vec<(String, usize, Node)>),
-    Array(Vec<Node>),
+    Object(Vec<(String, usize, JsoncNode)>),
+    Array(Vec<JsoncNode>),
     Scalar(Value),
 }
 
-impl Node {
-    fn walk(&self, way: &[Step<'_>]) -> Option<&Node> {
+impl JsoncNode {
+    fn walk(&self, way: &[JsoncStep<'_>]) -> Option<&JsoncNode> {
         let Some((first, rest)) = way.split_first() else { return Some(self) };
         let at = self.find(*first)?;
         match &self.kind {
-            Kind::Object(members) => members[at].2.walk(rest),
-            Kind::Array(items) => items[at].walk(rest),
-            Kind::Scalar(_) => None,
+            JsoncKind::Object(members) => members[at].2.walk(rest),
+            JsoncKind::Array(items) => items[at].walk(rest),
+            JsoncKind::Scalar(_) => None,
         }
     }
 
     /// The member or item of a path step. Of several members with one name the last counts, as for every client.
-    fn find(&self, step: Step<'_>) -> Option<usize> {
+    fn find(&self, step: JsoncStep<'_>) -> Option<usize> {
         match (&self.kind, step) {
-            (Kind::Object(members), Step::Key(key)) => {
+            (JsoncKind::Object(members), JsoncStep::Key(key)) => {
                 members.iter().rposition(|(name, _, _)| name == key)
             }
-            (Kind::Array(items), Step::At(at)) => (at < items.len()).then_some(at),
-            (Kind::Object(_), Step::At(_))
-            | (Kind::Array(_), Step::Key(_))
-            | (Kind::Scalar(_), _) => None,
+            (JsoncKind::Array(items), JsoncStep::At(at)) => (at < items.len()).then_some(at),
+            (JsoncKind::Object(_), JsoncStep::At(_))
+            | (JsoncKind::Array(_), JsoncStep::Key(_))
+            | (JsoncKind::Scalar(_), _) => None,
         }
     }
 
     /// The start and end of each member or item.
     fn parts(&self) -> Vec<(usize, usize)> {
         match &self.kind {
-            Kind::Object(members) => {
+            JsoncKind::Object(members) => {
                 members.iter().map(|(_, start, node)| (*start, node.end)).collect()
             }
-            Kind::Array(items) => items.iter().map(|node| (node.start, node.end)).collect(),
-            Kind::Scalar(_) => vec![],
+            JsoncKind::Array(items) => items.iter().map(|node| (node.start, node.end)).collect(),
+            JsoncKind::Scalar(_) => vec![],
         }
     }
 
     fn value(&self) -> Value {
         match &self.kind {
-            Kind::Object(members) => {
+            JsoncKind::Object(members) => {
                 let pairs = members.iter().map(|(name, _, node)| (name.clone(), node.value()));
                 Value::Object(pairs.collect())
             }
-            Kind::Array(items) => Value::Array(items.iter().map(Node::value).collect()),
-            Kind::Scalar(value) => value.clone(),
+            JsoncKind::Array(items) => Value::Array(items.iter().map(JsoncNode::value).collect()),
+            JsoncKind::Scalar(value) => value.clone(),
         }
     }
 }
 
-struct Reader<'a> {
+struct JsoncParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl JsoncParser<'_> {
     fn rest(&self) -> &str {
         &self.text[self.at..]
     }
 
-    fn mistake(&self, what: &str) -> Mistake {
-        Mistake { line: line_of(self.text, self.at), what: what.into() }
+    fn mistake(&self, what: &str) -> JsoncError {
+        JsoncError { line: line_of(self.text, self.at), what: what.into() }
     }
 
     /// Skips white space and comments.
-    fn space(&mut self) -> Result<(), Mistake> {
+    fn space(&mut self) -> Result<(), JsoncError> {
         loop {
             self.at += leading_space(self.rest());
             let length = match self.rest() {
@@ -316,7 +316,7 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Mistake> {
+    fn value(&mut self, depth: usize) -> Result<JsoncNode, JsoncError> {
         if depth > DEPTH_MAX {
             return Err(self.mistake("it is nested too deeply"));
         }
@@ -324,19 +324,19 @@ impl Reader<'_> {
         let kind = match self.rest().chars().next() {
             Some('{') => self.object(depth)?,
             Some('[') => self.array(depth)?,
-            Some('"') => Kind::Scalar(Value::String(self.string()?)),
+            Some('"') => JsoncKind::Scalar(Value::String(self.string()?)),
             _ => self.scalar()?,
         };
-        Ok(Node { start, end: self.at, kind })
+        Ok(JsoncNode { start, end: self.at, kind })
     }
 
-    fn object(&mut self, depth: usize) -> Result<Kind, Mistake> {
+    fn object(&mut self, depth: usize) -> Result<JsoncKind, JsoncError> {
         let mut members = vec![];
         self.at += 1;
         loop {
             self.space()?;
             if self.takes('}') {
-                return Ok(Kind::Object(members));
+                return Ok(JsoncKind::Object(members));
             }
             let start = self.at;
             if !self.rest().starts_with('"') {
@@ -356,13 +356,13 @@ impl Reader<'_> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Kind, Mistake> {
+    fn array(&mut self, depth: usize) -> Result<JsoncKind, JsoncError> {
         let mut items = vec![];
         self.at += 1;
         loop {
             self.space()?;
             if self.takes(']') {
-                return Ok(Kind::Array(items));
+                return Ok(JsoncKind::Array(items));
             }
             items.push(self.value(depth + 1)?);
             self.space()?;
@@ -372,7 +372,7 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self) -> Result<String, Mistake> {
+    fn string(&mut self) -> Result<String, JsoncError> {
         let mut is_escaped = false;
         let end = self.rest().char_indices().skip(1).find(|(_, c)| {
             let ends = *c == '"' && !is_escaped;
@@ -386,13 +386,13 @@ impl Reader<'_> {
         Ok(string)
     }
 
-    fn scalar(&mut self) -> Result<Kind, Mistake> {
+    fn scalar(&mut self) -> Result<JsoncKind, JsoncError> {
         let is_end = |c: char| c.is_whitespace() || ",:[]{}\"/".contains(c);
         let length = self.rest().find(is_end).unwrap_or(self.rest().len());
         let read = serde_json::from_str(&self.rest()[..length]);
         let value = read.map_err(|_| self.mistake("a value is missing"))?;
         self.at += length;
-        Ok(Kind::Scalar(value))
+        Ok(JsoncKind::Scalar(value))
     }
 
     fn takes(&mut self, wanted: char) -> bool {
@@ -414,13 +414,13 @@ fn line_of(text: &str, at: usize) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::Step::{At, Key};
+    use super::JsoncStep::{At, Key};
     use super::*;
     use serde_json::json;
 
     /// Adds and removes entries: the text must be unchanged in the end.
     fn check(before: &str, after: &str) {
-        let mut text = Jsonc::read(before).unwrap();
+        let mut text = JsoncDocument::read(before).unwrap();
         text.push(&["hooks", "Pre"], &json!({"a": 1})).unwrap();
         text.set(&["mcp", "sayso"], &json!(true)).unwrap();
         assert_eq!(text.text, after);
@@ -462,7 +462,7 @@ mod tests {
     #[test]
     fn what_others_added_since_stays() {
         let text = "{\n  \"hooks\": {\n    \"Pre\": [\n      \"ours\",\n      \"theirs\"\n    ]\n  }, // kept\n  \"x\": 1\n}\n";
-        let mut text = Jsonc::read(text).unwrap();
+        let mut text = JsoncDocument::read(text).unwrap();
         text.remove(&[Key("hooks"), Key("Pre"), At(0)]).unwrap();
         text.prune(&["hooks", "Pre"]).unwrap();
         assert_eq!(
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_line() {
-        let line = |text: &str| Jsonc::read(text).err().map(|mistake| mistake.line);
+        let line = |text: &str| JsoncDocument::read(text).err().map(|mistake| mistake.line);
         for (text, expected) in [
             ("{\n\"a\" 1}", 2),
             ("{\"a\": }", 1),
@@ -496,7 +496,7 @@ mod tests {
         }
         assert_eq!(line(&"{\"a\":".repeat(100)), Some(1));
         assert_eq!(line(""), None);
-        let mut text = Jsonc::read("{\"hooks\": []}").unwrap();
+        let mut text = JsoncDocument::read("{\"hooks\": []}").unwrap();
         assert!(text.push(&["hooks", "Pre"], &json!(1)).is_err());
     }
 }

@@ -1,6 +1,5 @@
 //! `sayso connect`: adds hooks to the settings of a coding agent's client.
 
-mod bring;
 mod check;
 mod codex;
 mod credential;
@@ -8,24 +7,25 @@ mod files;
 mod jsonc;
 mod opencode;
 mod setup;
+mod worker_hook;
 
-use super::doctor::Check;
-use super::hook::dialect::Client;
+use super::doctor::DoctorCheck;
+use super::hook::protocol::HookClient;
 use crate::config;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::{Look, Out};
-use crate::who;
-pub(crate) use check::Checked;
-use check::Subject;
-use credential::Credential;
-use files::Change;
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Exit};
+use crate::identity;
+use crate::output::{CliOutput, OutputStyle};
+use check::CheckedClient;
+pub(crate) use check::ClientReport;
+use credential::AgentTokenFile;
+use files::ClientFileChange;
+use sayso_core::text::sanitize_line;
+use sayso_core::{Actor, Code, CommandExit};
 use sayso_engine::Desk;
 use sayso_engine::worker::HookKit;
 use serde::Serialize;
-use setup::{Places, Scope, Setup};
+use setup::{ClientPaths, ClientSetup, ConnectScope};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,16 +46,16 @@ use std::process::{Command, Stdio};
   sayso connect codex --scope user          for every project, not only this one
   sayso connect claude-code --undo
   sayso connect --check                     run each connected client once, and see")]
-pub(crate) struct Args {
+pub(crate) struct ConnectArgs {
     /// The client: claude-code, codex, gemini or opencode. With --check all of them, unless one is given.
     #[arg(value_name = "CLIENT", required_unless_present = "check")]
-    client: Option<Client>,
+    client: Option<HookClient>,
     /// The name of its agent; that of the client unless given.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// The files to change: those of this project, or yours for every project.
     #[arg(long, value_name = "SCOPE", default_value = "project")]
-    scope: Scope,
+    scope: ConnectScope,
     /// Take away what was added.
     #[arg(long)]
     undo: bool,
@@ -72,7 +72,8 @@ pub(crate) struct Args {
 
 /// The outcome of `connect`, for `--json`.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Connected {
+#[schemars(rename = "Connected")]
+pub(crate) struct ConnectReport {
     /// The name of the client.
     client: String,
     /// The name of its agent.
@@ -88,14 +89,15 @@ pub(crate) struct Connected {
     /// The file with the agent's token.
     token_file: String,
     /// The files that change.
-    files: Vec<Changed>,
+    files: Vec<ConnectedFile>,
     /// Notes for a person: things to know or still to do.
     notes: Vec<String>,
 }
 
 /// A file that changes.
 #[derive(Serialize, schemars::JsonSchema)]
-struct Changed {
+#[schemars(rename = "Changed")]
+struct ConnectedFile {
     /// The path of the file.
     path: String,
     /// added, changed or removed.
@@ -105,22 +107,23 @@ struct Changed {
 }
 
 /// The planned changes.
-struct Plan<'a> {
-    args: &'a Args,
-    client: Client,
+struct ConnectPlan<'a> {
+    args: &'a ConnectArgs,
+    client: HookClient,
     agent: String,
-    places: &'a Places,
-    credential: Credential,
+    places: &'a ClientPaths,
+    credential: AgentTokenFile,
     /// The client's own program, if it is known.
     program: Option<String>,
-    changes: Vec<Change>,
+    changes: Vec<ClientFileChange>,
     needs_token: bool,
 }
 
 /// The supported clients.
-const CLIENTS: [Client; 4] = [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Opencode];
+const CLIENTS: [HookClient; 4] =
+    [HookClient::ClaudeCode, HookClient::Codex, HookClient::Gemini, HookClient::Opencode];
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: ConnectArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let location = config::locate(&context.globals)?;
     let folder = space_folder(&location)?;
     let places = places(&folder)?;
@@ -129,9 +132,9 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     };
     let desk = context.desk()?;
     let agent = args.agent.clone().unwrap_or_else(|| client.name().into());
-    let credential = Credential::of(&folder, &agent)?;
+    let credential = AgentTokenFile::of(&folder, &agent)?;
     let program = client_program(&location, client)?;
-    let setup = Setup {
+    let setup = ClientSetup {
         client,
         scope: args.scope,
         places: &places,
@@ -143,44 +146,45 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     let changes = setup.changes(args.undo)?;
     let needs_token = !args.undo && !credential.is_good(&desk);
     let (args, places) = (&args, &places);
-    let plan = Plan { args, client, agent, places, credential, program, changes, needs_token };
+    let plan =
+        ConnectPlan { args, client, agent, places, credential, program, changes, needs_token };
     plan.show(context.out);
     if !plan.is_any() || args.dry_run {
         plan.report(context.out);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
-    let actor = who::person(context, &desk)?;
+    let actor = identity::person(context, &desk)?;
     // Connecting decides which agents the policy holds: no agent may do it.
     desk.check_may_mint(&actor)?;
     confirm(context, args.yes)?;
     plan.carry_out(&desk, &actor)?;
     plan.report(context.out);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-impl Plan<'_> {
+impl ConnectPlan<'_> {
     fn is_any(&self) -> bool {
         self.needs_token || !self.changes.is_empty()
     }
 
-    fn show(&self, out: &Out) {
+    fn show(&self, out: &CliOutput) {
         if out.json {
             return;
         }
         for change in &self.changes {
             for line in change.diff().lines() {
                 let look = match line.as_bytes().first() {
-                    Some(b'+') => Look::Good,
-                    Some(b'-') => Look::Bad,
-                    Some(b'@') => Look::Name,
-                    _ => Look::Faint,
+                    Some(b'+') => OutputStyle::Good,
+                    Some(b'-') => OutputStyle::Bad,
+                    Some(b'@') => OutputStyle::Name,
+                    _ => OutputStyle::Faint,
                 };
                 out.line(&out.paint(look, &as_it_is(line)));
             }
         }
         if self.needs_token {
             let line = format!("+ a token for agent {} in {}", self.agent, self.token_file());
-            out.line(&out.paint(Look::Good, &line));
+            out.line(&out.paint(OutputStyle::Good, &line));
         }
     }
 
@@ -204,11 +208,12 @@ impl Plan<'_> {
     fn is_token_used(&self) -> bool {
         let named = self.token_file();
         let files = CLIENTS.into_iter().flat_map(|client| {
-            Scope::ALL.into_iter().flat_map(move |scope| self.places.all(client, scope))
+            ConnectScope::ALL.into_iter().flat_map(move |scope| self.places.all(client, scope))
         });
         files.into_iter().any(|path| {
             // An unreadable file might name it.
-            Change::of(path).map_or(true, |file| file.before.is_some_and(|t| t.contains(&named)))
+            ClientFileChange::of(path)
+                .map_or(true, |file| file.before.is_some_and(|t| t.contains(&named)))
         })
     }
 
@@ -224,8 +229,13 @@ impl Plan<'_> {
         }
         notes.extend(self.changes.iter().filter_map(|change| self.not_ignored(change)));
         let (places, has_server) = (self.places, has_server());
-        let subject =
-            Subject { client, program: self.program.clone(), places, has_server, is_meant: true };
+        let subject = CheckedClient {
+            client,
+            program: self.program.clone(),
+            places,
+            has_server,
+            is_meant: true,
+        };
         for found in subject.look(&[self.args.scope], true).iter().filter(|c| c.exit().is_some()) {
             let hint = found.hint.as_deref().unwrap_or_default();
             notes.push(format!("{}: {hint}", found.seen));
@@ -234,7 +244,7 @@ impl Plan<'_> {
     }
 
     /// A warning about a new file in the project that the next commit would include.
-    fn not_ignored(&self, change: &Change) -> Option<String> {
+    fn not_ignored(&self, change: &ClientFileChange) -> Option<String> {
         let path = change.path.strip_prefix(&self.places.project).ok()?;
         let mut git = Command::new("git");
         git.arg("-C").arg(&self.places.project).args(["check-ignore", "--quiet", "--"]).arg(path);
@@ -247,11 +257,11 @@ impl Plan<'_> {
         })
     }
 
-    fn report(&self, out: &Out) {
+    fn report(&self, out: &CliOutput) {
         let (args, notes) = (self.args, self.notes());
         let state = if args.undo { "disconnected" } else { "connected" };
         if out.json {
-            out.json(&Connected {
+            out.json(&ConnectReport {
                 client: self.client.name().into(),
                 agent: self.agent.clone(),
                 scope: args.scope.name().into(),
@@ -259,13 +269,13 @@ impl Plan<'_> {
                 changed: self.is_any(),
                 dry_run: args.dry_run,
                 token_file: self.token_file(),
-                files: self.changes.iter().map(Changed::of).collect(),
+                files: self.changes.iter().map(ConnectedFile::of).collect(),
                 notes,
             });
             return;
         }
-        let client = out.paint(Look::Name, self.client.name());
-        let tick = out.paint(Look::Good, out.icon("✓", "ok:"));
+        let client = out.paint(OutputStyle::Name, self.client.name());
+        let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
         match (self.is_any(), args.dry_run, args.undo) {
             (true, true, _) => out.remark("nothing was changed: this was a dry run"),
             (true, false, false) => {
@@ -281,18 +291,18 @@ impl Plan<'_> {
     }
 }
 
-impl Changed {
-    fn of(change: &Change) -> Self {
+impl ConnectedFile {
+    fn of(change: &ClientFileChange) -> Self {
         let path = change.path.display().to_string();
         Self { path, how: change.how().into(), diff: change.diff() }
     }
 }
 
-fn confirm(context: &Context<'_>, is_said: bool) -> Result<()> {
+fn confirm(context: &CliContext<'_>, is_said: bool) -> Result<()> {
     if is_said {
         return Ok(());
     }
-    if context.globals.no_input || context.out.json || !who::has_terminal() {
+    if context.globals.no_input || context.out.json || !identity::has_terminal() {
         let message = "nothing was changed: nobody can be asked here whether this is right";
         return Err(Failure::new(Code::NoInput, message).hint("if it is, add: --yes"));
     }
@@ -309,26 +319,26 @@ fn confirm(context: &Context<'_>, is_said: bool) -> Result<()> {
 /// A line of a file as it is, with no control characters.
 fn as_it_is(line: &str) -> String {
     let rest = line.trim_start();
-    format!("{}{}", &line[..line.len() - rest.len()], harmless_line(rest))
+    format!("{}{}", &line[..line.len() - rest.len()], sanitize_line(rest))
 }
 
 fn check(
-    context: &Context<'_>,
-    location: &config::Location,
-    places: &Places,
-    only: Option<Client>,
-) -> Result<Exit> {
+    context: &CliContext<'_>,
+    location: &config::SpaceLocation,
+    places: &ClientPaths,
+    only: Option<HookClient>,
+) -> Result<CommandExit> {
     let (has_server, is_meant) = (has_server(), only.is_some());
     let mut all = vec![];
     for client in CLIENTS.into_iter().filter(|client| only.is_none_or(|only| only == *client)) {
         let program = client_program(location, client)?;
-        all.push(Subject { client, program, places, has_server, is_meant }.check());
+        all.push(CheckedClient { client, program, places, has_server, is_meant }.check());
     }
     Ok(check::report(context.out, &all))
 }
 
 /// The doctor's checks of connected clients, and their gaps. With `is_quick` nothing is started.
-pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check>> {
+pub(crate) fn examine(context: &CliContext<'_>, is_quick: bool) -> Result<Vec<DoctorCheck>> {
     let location = config::locate(&context.globals)?;
     let Ok(places) = space_folder(&location).and_then(|folder| places(&folder)) else {
         return Ok(vec![]);
@@ -340,20 +350,25 @@ pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check
             continue;
         }
         let program = client_program(&location, client)?;
-        let subject =
-            Subject { client, program, places: &places, has_server: has_server(), is_meant: true };
+        let subject = CheckedClient {
+            client,
+            program,
+            places: &places,
+            has_server: has_server(),
+            is_meant: true,
+        };
         let wrong = subject.look(&scopes, !is_quick).into_iter().find(|c| c.exit().is_some());
         let name = client.name();
-        let known = check::holes(client).join("; ");
+        let known = check::known_gaps(client).join("; ");
         checks.push(match wrong {
             Some(wrong) => {
                 let hint = wrong.hint.unwrap_or_else(|| format!("sayso connect --check {name}"));
-                Check::warning(name, &format!("{}; known: {known}", wrong.seen), &hint)
+                DoctorCheck::warning(name, &format!("{}; known: {known}", wrong.seen), &hint)
             }
             None => {
                 let scopes: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
                 let seen = format!("connected ({}); known: {known}", scopes.join(", "));
-                Check::ok(name, &seen)
+                DoctorCheck::ok(name, &seen)
             }
         });
     }
@@ -361,7 +376,7 @@ pub(crate) fn examine(context: &Context<'_>, is_quick: bool) -> Result<Vec<Check
 }
 
 /// The folder of the space, which keeps the tokens. A store alone has none.
-fn space_folder(location: &config::Location) -> Result<PathBuf> {
+fn space_folder(location: &config::SpaceLocation) -> Result<PathBuf> {
     let folder = location.folder.as_deref().ok_or_else(|| {
         Failure::new(Code::NoSpace, "the space has no folder here, and its hooks need one")
             .hint("make one for it: sayso init --store STORE --name SPACE")
@@ -369,7 +384,7 @@ fn space_folder(location: &config::Location) -> Result<PathBuf> {
     Ok(folder.canonicalize()?)
 }
 
-fn places(folder: &Path) -> Result<Places> {
+fn places(folder: &Path) -> Result<ClientPaths> {
     let given = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let home = given("HOME").filter(|home| home.is_absolute()).ok_or_else(|| {
         Failure::new(
@@ -379,7 +394,7 @@ fn places(folder: &Path) -> Result<Places> {
     })?;
     let project = folder.parent().unwrap_or(folder).to_path_buf();
     shown(&project)?;
-    Ok(Places { project, home, given })
+    Ok(ClientPaths { project, home, given })
 }
 
 /// A path as text, for settings files.
@@ -393,7 +408,7 @@ fn shown(path: &Path) -> Result<String> {
 
 /// Builds the hook kit with which a worker starts a client, so that it asks before each call.
 pub(crate) fn kit(
-    client: Client,
+    client: HookClient,
     program: &str,
     space: Option<&Path>,
     folder: &Path,
@@ -402,7 +417,7 @@ pub(crate) fn kit(
         Some(folder) => folder.canonicalize()?,
         None => folder.to_path_buf(),
     };
-    bring::bring(client, program, &places(&at)?, folder)
+    worker_hook::worker_kit(client, program, &places(&at)?, folder)
 }
 
 /// The path of this program for clients: its name on the PATH if that leads here, since that one stays when a new
@@ -417,7 +432,7 @@ fn own_program() -> Result<String> {
 }
 
 /// The client's own program, if it is installed.
-fn client_program(location: &config::Location, client: Client) -> Result<Option<String>> {
+fn client_program(location: &config::SpaceLocation, client: HookClient) -> Result<Option<String>> {
     let mut agents = config::agents(&location.agents)?;
     let program = agents.remove(client.name()).map(|agent| agent.program);
     Ok(program.filter(|program| crate::work::is_program(program)))

@@ -1,9 +1,9 @@
 //! The connection of a client: the files it reads, and our entries in them.
 
 use super::codex;
-use super::files::Change;
-use super::jsonc::{Jsonc, Mistake, Step};
-use crate::commands::hook::dialect::Client;
+use super::files::ClientFileChange;
+use super::jsonc::{JsoncDocument, JsoncError, JsoncStep};
+use crate::commands::hook::protocol::HookClient;
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
 use serde_json::{Map, Value, json};
@@ -30,33 +30,33 @@ const OR_BLOCK: &str = " || exit 2";
 
 /// The owner of the changed files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Scope {
+pub(super) enum ConnectScope {
     /// Those of this project, for you alone.
     Project,
     /// Yours, for every project.
     User,
 }
 
-impl Scope {
-    pub(super) const ALL: [Scope; 2] = [Scope::Project, Scope::User];
+impl ConnectScope {
+    pub(super) const ALL: [ConnectScope; 2] = [ConnectScope::Project, ConnectScope::User];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Scope::Project => "project",
-            Scope::User => "user",
+            ConnectScope::Project => "project",
+            ConnectScope::User => "user",
         }
     }
 }
 
 /// An event that a client runs a hook for.
-struct Event {
+struct HookEvent {
     name: &'static str,
-    sort: Sort,
+    sort: HookEventKind,
 }
 
 /// The kind of an event.
 #[derive(PartialEq, Eq)]
-enum Sort {
+enum HookEventKind {
     /// A call that is about to run: hooked for all tools, it may wait for a person, and without our answer nothing
     /// runs.
     Call,
@@ -67,50 +67,50 @@ enum Sort {
     Other,
 }
 
-const fn event(name: &'static str, sort: Sort) -> Event {
-    Event { name, sort }
+const fn event(name: &'static str, sort: HookEventKind) -> HookEvent {
+    HookEvent { name, sort }
 }
 
 /// The connected events. `sayso hook` must know every one of them.
-const fn events(client: Client) -> &'static [Event] {
-    const CLAUDE: &[Event] = &[
-        event("PreToolUse", Sort::Call),
-        event("PermissionRequest", Sort::Dialog),
-        event("PostToolUse", Sort::Ran),
-        event("UserPromptSubmit", Sort::Other),
-        event("Stop", Sort::Other),
-        event("SessionStart", Sort::Other),
-        event("SessionEnd", Sort::Other),
+const fn events(client: HookClient) -> &'static [HookEvent] {
+    const CLAUDE: &[HookEvent] = &[
+        event("PreToolUse", HookEventKind::Call),
+        event("PermissionRequest", HookEventKind::Dialog),
+        event("PostToolUse", HookEventKind::Ran),
+        event("UserPromptSubmit", HookEventKind::Other),
+        event("Stop", HookEventKind::Other),
+        event("SessionStart", HookEventKind::Other),
+        event("SessionEnd", HookEventKind::Other),
     ];
-    const GEMINI: &[Event] = &[
-        event("BeforeTool", Sort::Call),
-        event("AfterTool", Sort::Ran),
-        event("BeforeAgent", Sort::Other),
-        event("AfterAgent", Sort::Other),
-        event("SessionStart", Sort::Other),
+    const GEMINI: &[HookEvent] = &[
+        event("BeforeTool", HookEventKind::Call),
+        event("AfterTool", HookEventKind::Ran),
+        event("BeforeAgent", HookEventKind::Other),
+        event("AfterAgent", HookEventKind::Other),
+        event("SessionStart", HookEventKind::Other),
     ];
-    const OPENCODE: &[Event] = &[event("tool.execute.before", Sort::Call)];
+    const OPENCODE: &[HookEvent] = &[event("tool.execute.before", HookEventKind::Call)];
     match client {
-        Client::ClaudeCode | Client::Codex => CLAUDE,
-        Client::Gemini => GEMINI,
-        Client::Opencode => OPENCODE,
+        HookClient::ClaudeCode | HookClient::Codex => CLAUDE,
+        HookClient::Gemini => GEMINI,
+        HookClient::Opencode => OPENCODE,
     }
 }
 
 /// True if an event is about a call.
-pub(super) fn is_call(client: Client, event: &str) -> bool {
-    events(client).iter().any(|known| known.name == event && known.sort == Sort::Call)
+pub(super) fn is_call(client: HookClient, event: &str) -> bool {
+    events(client).iter().any(|known| known.name == event && known.sort == HookEventKind::Call)
 }
 
 /// The events that have no hook of ours in a file.
-pub(super) fn missing_events(text: &str, client: Client) -> Vec<&'static str> {
+pub(super) fn missing_events(text: &str, client: HookClient) -> Vec<&'static str> {
     let hooks = placed(text, client);
     let has = |name: &str| hooks.iter().any(|hook| hook.is_ours && hook.event == name);
     events(client).iter().map(|event| event.name).filter(|name| !has(name)).collect()
 }
 
 /// The locations of the clients' settings.
-pub(super) struct Places {
+pub(super) struct ClientPaths {
     /// The folder that contains the space.
     pub(super) project: PathBuf,
     pub(super) home: PathBuf,
@@ -118,23 +118,23 @@ pub(super) struct Places {
     pub(super) given: fn(&str) -> Option<PathBuf>,
 }
 
-impl Places {
+impl ClientPaths {
     /// The folder of a client's own files.
-    pub(super) fn folder(&self, client: Client, scope: Scope) -> PathBuf {
+    pub(super) fn folder(&self, client: HookClient, scope: ConnectScope) -> PathBuf {
         let own = |name: &str, usual: &str| match scope {
-            Scope::Project => self.project.join(usual),
-            Scope::User => (self.given)(name).unwrap_or_else(|| self.home.join(usual)),
+            ConnectScope::Project => self.project.join(usual),
+            ConnectScope::User => (self.given)(name).unwrap_or_else(|| self.home.join(usual)),
         };
         match (client, scope) {
-            (Client::ClaudeCode, _) => own("CLAUDE_CONFIG_DIR", ".claude"),
-            (Client::Codex, _) => own("CODEX_HOME", ".codex"),
-            (Client::Gemini, Scope::User) => {
+            (HookClient::ClaudeCode, _) => own("CLAUDE_CONFIG_DIR", ".claude"),
+            (HookClient::Codex, _) => own("CODEX_HOME", ".codex"),
+            (HookClient::Gemini, ConnectScope::User) => {
                 let home = (self.given)("GEMINI_CLI_HOME").unwrap_or_else(|| self.home.clone());
                 home.join(".gemini")
             }
-            (Client::Gemini, Scope::Project) => self.project.join(".gemini"),
-            (Client::Opencode, Scope::Project) => self.project.join(".opencode"),
-            (Client::Opencode, Scope::User) => {
+            (HookClient::Gemini, ConnectScope::Project) => self.project.join(".gemini"),
+            (HookClient::Opencode, ConnectScope::Project) => self.project.join(".opencode"),
+            (HookClient::Opencode, ConnectScope::User) => {
                 let config = (self.given)("XDG_CONFIG_HOME");
                 config.unwrap_or_else(|| self.home.join(".config")).join("opencode")
             }
@@ -142,29 +142,32 @@ impl Places {
     }
 
     /// The file with a client's hooks.
-    pub(super) fn hooks(&self, client: Client, scope: Scope) -> PathBuf {
+    pub(super) fn hooks(&self, client: HookClient, scope: ConnectScope) -> PathBuf {
         let name = match (client, scope) {
             // The shared settings of a project are for all its users; the paths of one machine are not.
-            (Client::ClaudeCode, Scope::Project) => "settings.local.json",
-            (Client::ClaudeCode, Scope::User) | (Client::Gemini, _) => "settings.json",
-            (Client::Codex, _) => "hooks.json",
-            (Client::Opencode, _) => "plugin/sayso.js",
+            (HookClient::ClaudeCode, ConnectScope::Project) => "settings.local.json",
+            (HookClient::ClaudeCode, ConnectScope::User) | (HookClient::Gemini, _) => {
+                "settings.json"
+            }
+            (HookClient::Codex, _) => "hooks.json",
+            (HookClient::Opencode, _) => "plugin/sayso.js",
         };
         self.folder(client, scope).join(name)
     }
 
     /// The file in which a client finds MCP servers.
-    fn servers(&self, client: Client, scope: Scope) -> PathBuf {
+    fn servers(&self, client: HookClient, scope: ConnectScope) -> PathBuf {
         let folder = self.folder(client, scope);
         match (client, scope) {
-            (Client::ClaudeCode, Scope::Project) => self.project.join(".mcp.json"),
-            (Client::ClaudeCode, Scope::User) => match (self.given)("CLAUDE_CONFIG_DIR") {
+            (HookClient::ClaudeCode, ConnectScope::Project) => self.project.join(".mcp.json"),
+            (HookClient::ClaudeCode, ConnectScope::User) => match (self.given)("CLAUDE_CONFIG_DIR")
+            {
                 Some(given) => given.join(".claude.json"),
                 None => self.home.join(".claude.json"),
             },
-            (Client::Gemini, _) => folder.join("settings.json"),
-            (Client::Codex, _) => folder.join("config.toml"),
-            (Client::Opencode, _) => {
+            (HookClient::Gemini, _) => folder.join("settings.json"),
+            (HookClient::Codex, _) => folder.join("config.toml"),
+            (HookClient::Opencode, _) => {
                 let with_comments = folder.join("opencode.jsonc");
                 if with_comments.exists() { with_comments } else { folder.join("opencode.json") }
             }
@@ -172,9 +175,9 @@ impl Places {
     }
 
     /// Every file that connecting may change.
-    pub(super) fn all(&self, client: Client, scope: Scope) -> Vec<PathBuf> {
+    pub(super) fn all(&self, client: HookClient, scope: ConnectScope) -> Vec<PathBuf> {
         let mut all = vec![self.hooks(client, scope), self.servers(client, scope)];
-        if client == Client::Codex {
+        if client == HookClient::Codex {
             all.push(self.trust());
         }
         all.dedup();
@@ -183,15 +186,15 @@ impl Places {
 
     /// The file in which Codex stores its trusted hooks, for both scopes.
     pub(super) fn trust(&self) -> PathBuf {
-        self.folder(Client::Codex, Scope::User).join("config.toml")
+        self.folder(HookClient::Codex, ConnectScope::User).join("config.toml")
     }
 }
 
 /// The connection of a client to a space.
-pub(super) struct Setup<'a> {
-    pub(super) client: Client,
-    pub(super) scope: Scope,
-    pub(super) places: &'a Places,
+pub(super) struct ClientSetup<'a> {
+    pub(super) client: HookClient,
+    pub(super) scope: ConnectScope,
+    pub(super) places: &'a ClientPaths,
     /// The path of this program for clients.
     pub(super) program: String,
     /// The path of the agent's token file.
@@ -202,20 +205,20 @@ pub(super) struct Setup<'a> {
     pub(super) asked: Option<String>,
 }
 
-impl Setup<'_> {
+impl ClientSetup<'_> {
     /// The file changes that connect the client, or with `undo` remove all our entries.
-    pub(super) fn changes(&self, undo: bool) -> Result<Vec<Change>> {
-        let mut files = Files::default();
+    pub(super) fn changes(&self, undo: bool) -> Result<Vec<ClientFileChange>> {
+        let mut files = FileChanges::default();
         match self.client {
-            Client::ClaudeCode => self.claude_code(&mut files, undo)?,
-            Client::Gemini => {
+            HookClient::ClaudeCode => self.claude_code(&mut files, undo)?,
+            HookClient::Gemini => {
                 files.json(&self.places.hooks(self.client, self.scope), |json| {
                     self.hooks(json, undo)?;
                     self.server(json, "mcpServers", undo)
                 })?;
             }
-            Client::Codex => self.codex(&mut files, undo)?,
-            Client::Opencode => {
+            HookClient::Codex => self.codex(&mut files, undo)?,
+            HookClient::Opencode => {
                 let plugin = super::opencode::plugin(&self.words("tool.execute.before"));
                 let change = files.take(&self.places.hooks(self.client, self.scope))?;
                 change.after = (!undo).then_some(plugin);
@@ -224,16 +227,16 @@ impl Setup<'_> {
                 })?;
             }
         }
-        Ok(files.0.into_iter().filter(Change::is_any).collect())
+        Ok(files.0.into_iter().filter(ClientFileChange::is_any).collect())
     }
 
-    fn claude_code(&self, files: &mut Files, undo: bool) -> Result<()> {
+    fn claude_code(&self, files: &mut FileChanges, undo: bool) -> Result<()> {
         let has_server = self.has_server && !undo;
         files.json(&self.places.hooks(self.client, self.scope), |json| {
             self.hooks(json, undo)?;
             // Asking a person takes no permission, and the server of a project must be enabled by name.
             listed(json, &["permissions", "allow"], "mcp__sayso", has_server)?;
-            let is_named = has_server && self.scope == Scope::Project;
+            let is_named = has_server && self.scope == ConnectScope::Project;
             listed(json, &["enabledMcpjsonServers"], NAME, is_named)
         })?;
         files.json(&self.places.servers(self.client, self.scope), |json| {
@@ -241,7 +244,7 @@ impl Setup<'_> {
         })
     }
 
-    fn codex(&self, files: &mut Files, undo: bool) -> Result<()> {
+    fn codex(&self, files: &mut FileChanges, undo: bool) -> Result<()> {
         let path = self.places.hooks(self.client, self.scope);
         files.json(&path, |json| self.hooks(json, undo))?;
         let hooks = files.take(&path)?;
@@ -276,15 +279,15 @@ impl Setup<'_> {
 
     /// The hook before a call, in the form of a client's file.
     pub(super) fn call_entry(&self, name: &'static str) -> Value {
-        self.entry(&event(name, Sort::Call))
+        self.entry(&event(name, HookEventKind::Call))
     }
 
     /// Puts our hook before calls into a JSON text.
     pub(super) fn set_call_hook(
         &self,
-        json: &mut Jsonc,
+        json: &mut JsoncDocument,
         name: &'static str,
-    ) -> std::result::Result<(), Mistake> {
+    ) -> std::result::Result<(), JsoncError> {
         self.hooks_of(json, name, Some(&self.call_entry(name)))
     }
 
@@ -296,28 +299,30 @@ impl Setup<'_> {
     }
 
     /// A hook, in the form of a client's file.
-    fn entry(&self, event: &Event) -> Value {
+    fn entry(&self, event: &HookEvent) -> Value {
         let seconds = match event.sort {
-            Sort::Call | Sort::Dialog => HOLD_SECONDS,
-            Sort::Ran | Sort::Other => BRIEF_SECONDS,
+            HookEventKind::Call | HookEventKind::Dialog => HOLD_SECONDS,
+            HookEventKind::Ran | HookEventKind::Other => BRIEF_SECONDS,
         };
         let words: Vec<_> = self.words(event.name).iter().map(|word| quoted(word)).collect();
         let mut command = words.join(" ");
-        if event.sort == Sort::Call {
+        if event.sort == HookEventKind::Call {
             command.push_str(OR_BLOCK);
         }
         let mut hook = json!({"type": "command", "command": command, "timeout": seconds});
         match self.client {
             // By default it continues when the hook cannot be run at all.
-            Client::ClaudeCode if event.sort == Sort::Call => hook["onFailure"] = "block".into(),
-            Client::Gemini => {
+            HookClient::ClaudeCode if event.sort == HookEventKind::Call => {
+                hook["onFailure"] = "block".into()
+            }
+            HookClient::Gemini => {
                 hook["timeout"] = (seconds * 1000).into();
                 hook["name"] = NAME.into();
             }
-            Client::ClaudeCode | Client::Codex | Client::Opencode => {}
+            HookClient::ClaudeCode | HookClient::Codex | HookClient::Opencode => {}
         }
         let mut group = Map::new();
-        if event.sort != Sort::Other {
+        if event.sort != HookEventKind::Other {
             group.insert("matcher".into(), "*".into());
         }
         group.insert("hooks".into(), json!([hook]));
@@ -325,9 +330,9 @@ impl Setup<'_> {
     }
 
     /// Replaces our hooks in a file, one for each event; with `undo` by none.
-    fn hooks(&self, json: &mut Jsonc, undo: bool) -> std::result::Result<(), Mistake> {
+    fn hooks(&self, json: &mut JsoncDocument, undo: bool) -> std::result::Result<(), JsoncError> {
         let wanted = if undo { &[] } else { events(self.client) };
-        let known = json.get(&[Step::Key("hooks")]).unwrap_or_default();
+        let known = json.get(&[JsoncStep::Key("hooks")]).unwrap_or_default();
         let names = known.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
         let mut names: Vec<_> = names.collect();
         names.extend(wanted.iter().map(|event| event.name).filter(|n| known.get(n).is_none()));
@@ -340,11 +345,12 @@ impl Setup<'_> {
 
     fn hooks_of(
         &self,
-        json: &mut Jsonc,
+        json: &mut JsoncDocument,
         event: &str,
         entry: Option<&Value>,
-    ) -> std::result::Result<(), Mistake> {
-        let groups = json.get(&[Step::Key("hooks"), Step::Key(event)]).unwrap_or_default();
+    ) -> std::result::Result<(), JsoncError> {
+        let groups =
+            json.get(&[JsoncStep::Key("hooks"), JsoncStep::Key(event)]).unwrap_or_default();
         let groups = groups.as_array().cloned().unwrap_or_default();
         let ours = positions(&groups, |command| is_ours(command, self.client));
         let is_right = |(group, _): &(usize, usize)| Some(&groups[*group]) == entry;
@@ -352,13 +358,13 @@ impl Setup<'_> {
             return Ok(());
         }
         for (group, hook) in ours.iter().rev() {
-            let way = [Step::Key("hooks"), Step::Key(event), Step::At(*group)];
+            let way = [JsoncStep::Key("hooks"), JsoncStep::Key(event), JsoncStep::At(*group)];
             let is_whole = groups[*group]["hooks"].as_array().map(Vec::len) == Some(1);
             match is_whole {
                 true => json.remove(&way)?,
-                false => {
-                    json.remove(&[&way[..], &[Step::Key("hooks"), Step::At(*hook)]].concat())?
-                }
+                false => json.remove(
+                    &[&way[..], &[JsoncStep::Key("hooks"), JsoncStep::At(*hook)]].concat(),
+                )?,
             }
         }
         match entry {
@@ -369,8 +375,13 @@ impl Setup<'_> {
     }
 
     /// Sets or removes the MCP server in a JSON file.
-    fn server(&self, json: &mut Jsonc, key: &str, undo: bool) -> std::result::Result<(), Mistake> {
-        let way = [Step::Key(key), Step::Key(NAME)];
+    fn server(
+        &self,
+        json: &mut JsoncDocument,
+        key: &str,
+        undo: bool,
+    ) -> std::result::Result<(), JsoncError> {
+        let way = [JsoncStep::Key(key), JsoncStep::Key(NAME)];
         let known = json.get(&way);
         let is_ours = known.as_ref().is_some_and(is_our_server);
         if undo || !self.has_server {
@@ -381,19 +392,19 @@ impl Setup<'_> {
         }
         if known.is_some() && !is_ours {
             let what = format!("there is another server called {NAME}: rename it, or take it away");
-            return Err(Mistake { line: 1, what });
+            return Err(JsoncError { line: 1, what });
         }
         let mut words = self.server_words();
         let milliseconds = TOOL_SECONDS * 1000;
         let wanted = match self.client {
-            Client::Opencode => json!({
+            HookClient::Opencode => json!({
                 "type": "local", "command": words,
                 "enabled": true, "timeout": milliseconds,
             }),
-            Client::Gemini | Client::ClaudeCode | Client::Codex => {
+            HookClient::Gemini | HookClient::ClaudeCode | HookClient::Codex => {
                 let args = words.split_off(1);
                 let mut server = json!({"command": words[0], "args": args});
-                if self.client == Client::Gemini {
+                if self.client == HookClient::Gemini {
                     server["timeout"] = milliseconds.into();
                     // Asking a person takes no permission.
                     server["trust"] = true.into();
@@ -416,26 +427,26 @@ fn is_our_server(server: &Value) -> bool {
 
 /// Adds a word to a list, or removes it.
 fn listed(
-    json: &mut Jsonc,
+    json: &mut JsoncDocument,
     keys: &[&str],
     word: &str,
     wanted: bool,
-) -> std::result::Result<(), Mistake> {
-    let way: Vec<_> = keys.iter().map(|key| Step::Key(key)).collect();
+) -> std::result::Result<(), JsoncError> {
+    let way: Vec<_> = keys.iter().map(|key| JsoncStep::Key(key)).collect();
     let list = json.get(&way).unwrap_or_default();
     let at = list.as_array().and_then(|list| list.iter().position(|item| item == word));
     match (at, wanted) {
         (Some(_), true) | (None, false) => Ok(()),
         (None, true) => json.push(keys, &word.into()),
         (Some(at), false) => {
-            json.remove(&[&way[..], &[Step::At(at)]].concat())?;
+            json.remove(&[&way[..], &[JsoncStep::At(at)]].concat())?;
             json.prune(keys)
         }
     }
 }
 
 /// True if a hook is ours, made by `connect` or by hand.
-pub(super) fn is_ours(command: &str, client: Client) -> bool {
+pub(super) fn is_ours(command: &str, client: HookClient) -> bool {
     command.contains(NAME) && command.contains(&format!(" hook {} ", client.name()))
 }
 
@@ -454,21 +465,21 @@ fn positions(groups: &[Value], is_wanted: impl Fn(&str) -> bool) -> Vec<(usize, 
 
 /// A hook in a file: the event, its position, and if it is ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Placed {
+pub(super) struct PlacedHook {
     pub(super) event: String,
     pub(super) at: (usize, usize),
     pub(super) is_ours: bool,
 }
 
 /// All hooks in a file; none if it cannot be parsed.
-pub(super) fn placed(text: &str, client: Client) -> Vec<Placed> {
-    let read = Jsonc::read(text).ok().and_then(|json| json.get(&[Step::Key("hooks")]));
+pub(super) fn placed(text: &str, client: HookClient) -> Vec<PlacedHook> {
+    let read = JsoncDocument::read(text).ok().and_then(|json| json.get(&[JsoncStep::Key("hooks")]));
     let mut all = vec![];
     for (event, groups) in read.iter().filter_map(Value::as_object).flatten() {
         let groups = groups.as_array().cloned().unwrap_or_default();
         let ours = positions(&groups, |command| is_ours(command, client));
         for at in positions(&groups, |_| true) {
-            all.push(Placed { event: event.clone(), at, is_ours: ours.contains(&at) });
+            all.push(PlacedHook { event: event.clone(), at, is_ours: ours.contains(&at) });
         }
     }
     all
@@ -485,14 +496,14 @@ fn quoted(word: &str) -> String {
 
 /// The files of a client, each with its planned change.
 #[derive(Default)]
-struct Files(Vec<Change>);
+struct FileChanges(Vec<ClientFileChange>);
 
-impl Files {
-    fn take(&mut self, path: &Path) -> Result<&mut Change> {
+impl FileChanges {
+    fn take(&mut self, path: &Path) -> Result<&mut ClientFileChange> {
         let at = match self.0.iter().position(|change| change.path == path) {
             Some(at) => at,
             None => {
-                self.0.push(Change::of(path.to_path_buf())?);
+                self.0.push(ClientFileChange::of(path.to_path_buf())?);
                 self.0.len() - 1
             }
         };
@@ -503,13 +514,13 @@ impl Files {
     fn json(
         &mut self,
         path: &Path,
-        edit: impl FnOnce(&mut Jsonc) -> std::result::Result<(), Mistake>,
+        edit: impl FnOnce(&mut JsoncDocument) -> std::result::Result<(), JsoncError>,
     ) -> Result<()> {
         let change = self.take(path)?;
         let text = change.after.clone().unwrap_or_default();
         let broken =
-            |mistake: Mistake| broken(path, &format!("line {}: {}", mistake.line, mistake.what));
-        let mut json = Jsonc::read(&text).map_err(broken)?;
+            |mistake: JsoncError| broken(path, &format!("line {}: {}", mistake.line, mistake.what));
+        let mut json = JsoncDocument::read(&text).map_err(broken)?;
         edit(&mut json).map_err(broken)?;
         let is_left = !json.is_empty();
         let new = json.into_text();
@@ -549,11 +560,11 @@ mod tests {
     use super::*;
 
     /// Connects with the MCP server, passes the changes to a check, and disconnects.
-    fn check(client: Client, scope: Scope, look: impl Fn(&str)) {
+    fn check(client: HookClient, scope: ConnectScope, look: impl Fn(&str)) {
         let folder = tempfile::tempdir().unwrap();
         let [project, home] = ["it's a project", "home"].map(|name| folder.path().join(name));
-        let places = Places { project, home, given: |_| None };
-        let setup = Setup {
+        let places = ClientPaths { project, home, given: |_| None };
+        let setup = ClientSetup {
             client,
             scope,
             places: &places,
@@ -563,7 +574,7 @@ mod tests {
             asked: None,
         };
         let changes = setup.changes(false).unwrap();
-        look(&changes.iter().map(Change::diff).collect::<String>());
+        look(&changes.iter().map(ClientFileChange::diff).collect::<String>());
         crate::commands::connect::files::write_all(&changes).unwrap();
         assert!(setup.changes(false).unwrap().is_empty(), "{client:?}: again is the same");
         let back = setup.changes(true).unwrap();
@@ -575,9 +586,13 @@ mod tests {
     #[test]
     fn the_server_comes_and_goes_with_the_hooks() {
         for (client, project, words) in [
-            (Client::ClaudeCode, ".mcp.json", ["\"mcpServers\"", "\"mcp__sayso\"", "--token-file"]),
             (
-                Client::Codex,
+                HookClient::ClaudeCode,
+                ".mcp.json",
+                ["\"mcpServers\"", "\"mcp__sayso\"", "--token-file"],
+            ),
+            (
+                HookClient::Codex,
                 ".codex/config.toml",
                 [
                     "[mcp_servers.sayso]",
@@ -586,19 +601,19 @@ mod tests {
                 ],
             ),
             (
-                Client::Gemini,
+                HookClient::Gemini,
                 ".gemini/settings.json",
                 ["\"mcpServers\"", "3600000", "\"trust\": true"],
             ),
-            (Client::Opencode, ".opencode/opencode.json", ["\"mcp\"", "\"local\"", "3600000"]),
+            (HookClient::Opencode, ".opencode/opencode.json", ["\"mcp\"", "\"local\"", "3600000"]),
         ] {
-            for scope in Scope::ALL {
+            for scope in ConnectScope::ALL {
                 check(client, scope, |diff| {
                     for word in words {
                         assert!(diff.contains(word), "{word} is not in {diff}");
                     }
                     let is_there = diff.contains(&format!("it's a project/{project}"));
-                    assert_eq!(is_there, scope == Scope::Project, "{diff}");
+                    assert_eq!(is_there, scope == ConnectScope::Project, "{diff}");
                 });
             }
         }
@@ -619,9 +634,9 @@ mod tests {
 
     #[test]
     fn a_hook_made_by_hand_is_known_as_ours() {
-        assert!(is_ours("sayso hook codex PreToolUse", Client::Codex));
-        assert!(!is_ours("sayso hook codex PreToolUse", Client::ClaudeCode));
-        assert!(!is_ours("my-hook codex", Client::Codex));
-        assert!(is_ours("/opt/sayso -C / hook codex PreToolUse || exit 2", Client::Codex));
+        assert!(is_ours("sayso hook codex PreToolUse", HookClient::Codex));
+        assert!(!is_ours("sayso hook codex PreToolUse", HookClient::ClaudeCode));
+        assert!(!is_ours("my-hook codex", HookClient::Codex));
+        assert!(is_ours("/opt/sayso -C / hook codex PreToolUse || exit 2", HookClient::Codex));
     }
 }

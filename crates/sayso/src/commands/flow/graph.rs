@@ -1,11 +1,11 @@
 //! `sayso flow graph`: draws a workflow, or a flow.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::flows::definition_of;
-use sayso_core::{Code, Exit};
-use sayso_workflow::file::{Definition, picture};
-use sayso_workflow::graph::{Graph, Standing};
+use crate::flow_runner::definition_of;
+use sayso_core::{Code, CommandExit};
+use sayso_workflow::file::{WorkflowDefinition, flow_graph};
+use sayso_workflow::graph::{GraphProgress, WorkflowGraph};
 use std::path::Path;
 
 /// A picture of a workflow, or of a flow and where it stands.
@@ -17,23 +17,23 @@ use std::path::Path;
   sayso flow graph release.yaml
   sayso flow graph f7k2 --format svg > flow.svg
   sayso flow graph release.yaml --format mermaid")]
-pub(crate) struct Args {
+pub(crate) struct FlowGraphArgs {
     /// A workflow file, or a flow.
     #[arg(value_name = "FILE|FLOW")]
     what: String,
     /// As text for the terminal, as Mermaid, or as SVG.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    format: GraphFormat,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Format {
+enum GraphFormat {
     Text,
     Mermaid,
     Svg,
 }
 
-pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: &FlowGraphArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     if context.out.json {
         return Err(Failure::new(Code::BadValue, "a picture is not JSON")
             .hint("where a flow stands, as JSON: sayso flow show FLOW --json"));
@@ -45,28 +45,28 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
         true => {
             let definition = super::load(context, path)?;
             inputs = inputs_of(&definition);
-            (Graph::from(&definition), Standing::default())
+            (WorkflowGraph::from(&definition), GraphProgress::default())
         }
         false => {
-            let (desk, _) = context.sit_down_to_look()?;
+            let (desk, _) = context.open_read_only()?;
             let id = desk.find_flow(&args.what)?;
             let flow = desk.flow(id)?;
-            let (graph, drawn) = picture(&definition_of(&flow)?, &flow, &desk.flow_history(id)?);
-            (graph, Standing { waits: desk.stands(&flow)?.is_waiting(), ..drawn })
+            let (graph, drawn) = flow_graph(&definition_of(&flow)?, &flow, &desk.flow_history(id)?);
+            (graph, GraphProgress { waits: desk.flow_status(&flow)?.is_waiting(), ..drawn })
         }
     };
     let out = context.out;
     out.deliver(&match args.format {
-        Format::Text => format!("{}{inputs}", graph.text(&standing, super::is_plain(out))),
-        Format::Mermaid => graph.mermaid(&standing),
-        Format::Svg => graph.svg(&standing),
+        GraphFormat::Text => format!("{}{inputs}", graph.text(&standing, super::is_plain(out))),
+        GraphFormat::Mermaid => graph.mermaid(&standing),
+        GraphFormat::Svg => graph.svg(&standing),
     });
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// The inputs of a workflow, as text.
-fn inputs_of(definition: &Definition) -> String {
-    let line = |input: &sayso_workflow::file::Input| {
+fn inputs_of(definition: &WorkflowDefinition) -> String {
+    let line = |input: &sayso_workflow::file::WorkflowInput| {
         let given = match &input.default {
             Some(default) => format!("{default} unless given"),
             None => "must be given".to_owned(),

@@ -1,16 +1,16 @@
 //! `sayso flow list`: lists flows, newest first.
 
-use crate::commands::shared::Paging;
-use crate::context::Context;
+use crate::commands::shared::PagingArgs;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::when;
-use sayso_core::Exit;
+use crate::time;
+use sayso_core::CommandExit;
 use sayso_engine::FlowFilter;
 use sayso_server::wire;
 
 /// Flows, newest first: those under way, or all of them.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct FlowListArgs {
     /// Those that are over, too.
     #[arg(short, long)]
     all: bool,
@@ -18,11 +18,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     workflow: Option<String>,
     #[command(flatten)]
-    paging: Paging,
+    paging: PagingArgs,
 }
 
-pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+pub(crate) fn run(args: &FlowListArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
     let out = context.out;
     let after = args.paging.after.as_deref().map(|typed| desk.find_flow(typed)).transpose()?;
     let (all, workflow, limit) = (args.all, args.workflow.clone(), args.paging.limit);
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     let last = page.items.last().map(|flow| flow.started.handle.clone());
     let next = last.filter(|_| page.more);
     if out.json {
-        let told = |flow| Ok(wire::Flow::of(flow, &desk.stands(flow)?, &when::rfc3339));
+        let told = |flow| Ok(wire::FlowJson::of(flow, &desk.flow_status(flow)?, &time::rfc3339));
         let items = page.items.iter().map(told).collect::<Result<_>>()?;
-        out.json(&wire::Page { items, next });
-        return Ok(Exit::Ok);
+        out.json(&wire::PageJson { items, next });
+        return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
         out.remark(match args.all {
@@ -47,5 +47,5 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
     if let Some(next) = next {
         out.remark(&format!("there are more; go on with --after {next}"));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

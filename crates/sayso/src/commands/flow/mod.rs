@@ -8,19 +8,19 @@ mod run;
 mod show;
 
 use crate::commands::shared;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::{Look, Out};
-use crate::{when, work};
+use crate::output::{CliOutput, OutputStyle};
+use crate::{time, work};
 use clap::Subcommand;
 use clap_complete::CompletionCandidate;
-use sayso_core::flow::{Flow, How, Standing};
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Code, Exit, Timestamp};
-use sayso_engine::{Desk, FlowFilter, Stands};
+use sayso_core::flow::{Flow, FlowEndKind, FlowStatus};
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{Code, CommandExit, Timestamp};
+use sayso_engine::{Desk, FlowFilter, FlowStatusReport};
 use sayso_server::wire;
-use sayso_workflow::Walked;
-use sayso_workflow::file::{Definition, Unread};
+use sayso_workflow::FlowProgress;
+use sayso_workflow::file::{LoadError, WorkflowDefinition};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -49,47 +49,47 @@ A workflow:
       ask: {approval: Ship it?}
     - name: ship
       run: make ship")]
-pub(crate) struct Args {
+pub(crate) struct FlowArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: FlowSubcommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum FlowSubcommand {
     /// Begin a flow and go on as far as it goes.
-    Run(run::Args),
+    Run(run::FlowRunArgs),
     /// Flows, newest first.
-    List(list::Args),
+    List(list::FlowListArgs),
     /// Show where a flow stands, and its timeline.
-    Show(show::Args),
+    Show(show::FlowShowArgs),
     /// Go on with a flow, or with all that can.
-    Resume(resume::Args),
+    Resume(resume::FlowResumeArgs),
     /// Take a flow back; what it asked is withdrawn.
-    Cancel(cancel::Args),
+    Cancel(cancel::FlowCancelArgs),
     /// A picture of a workflow, or of a flow and where it stands.
-    Graph(graph::Args),
+    Graph(graph::FlowGraphArgs),
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: FlowArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::Run(args) => run::run(args, context),
-        Verb::List(args) => list::run(&args, context),
-        Verb::Show(args) => show::run(&args, context),
-        Verb::Resume(args) => resume::run(&args, context),
-        Verb::Cancel(args) => cancel::run(&args, context),
-        Verb::Graph(args) => graph::run(&args, context),
+        FlowSubcommand::Run(args) => run::run(args, context),
+        FlowSubcommand::List(args) => list::run(&args, context),
+        FlowSubcommand::Show(args) => show::run(&args, context),
+        FlowSubcommand::Resume(args) => resume::run(&args, context),
+        FlowSubcommand::Cancel(args) => cancel::run(&args, context),
+        FlowSubcommand::Graph(args) => graph::run(&args, context),
     }
 }
 
 /// Loads a workflow; all its mistakes are printed, each with its line and fix.
-fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
-    match Definition::load(path) {
+fn load(context: &CliContext<'_>, path: &Path) -> Result<WorkflowDefinition> {
+    match WorkflowDefinition::load(path) {
         Ok(definition) => Ok(definition),
-        Err(Unread::File { file, why }) => {
+        Err(LoadError::File { file, why }) => {
             Err(Failure::new(Code::NotFound, format!("{file}: {why}")).hint("name a workflow file"))
         }
-        Err(Unread::Mistakes(mistakes)) => {
-            let report = super::mistakes::Report::new(1, mistakes);
+        Err(LoadError::Mistakes(mistakes)) => {
+            let report = super::diagnostics::DiagnosticReport::new(1, mistakes);
             report.show(context, Code::Invalid)?;
             Err(Failure::new(Code::Invalid, "the workflow has mistakes"))
         }
@@ -99,83 +99,83 @@ fn load(context: &Context<'_>, path: &Path) -> Result<Definition> {
 /// Prints the progress of a flow, and returns the exit code. `goes_on` is the command to continue with, if that is
 /// not about this flow alone.
 fn report(
-    context: &Context<'_>,
+    context: &CliContext<'_>,
     desk: &Desk,
-    walked: &Walked,
+    walked: &FlowProgress,
     handle: &str,
     goes_on: Option<&str>,
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let out = context.out;
     let flow = match walked {
-        Walked::Ended(flow) | Walked::Waits(flow) => flow.clone(),
-        Walked::Elsewhere => desk.flow(desk.find_flow(handle)?)?,
+        FlowProgress::Ended(flow) | FlowProgress::Waits(flow) => flow.clone(),
+        FlowProgress::Elsewhere => desk.flow(desk.find_flow(handle)?)?,
     };
     if out.json {
-        out.json(&wire::Flow::of(&flow, &desk.stands(&flow)?, &when::rfc3339));
+        out.json(&wire::FlowJson::of(&flow, &desk.flow_status(&flow)?, &time::rfc3339));
     } else {
         show_in_list(context, desk, &flow)?;
     }
     Ok(match (walked, &flow.ending) {
-        (Walked::Elsewhere, None) => {
+        (FlowProgress::Elsewhere, None) => {
             out.remark("another process goes on with it");
-            Exit::Conflict
+            CommandExit::Conflict
         }
         (_, None) => {
             let own = format!("sayso flow resume {}", flow.started.handle);
             let goes_on = goes_on.unwrap_or(&own);
-            let is_waiting = desk.stands(&flow)?.is_waiting();
+            let is_waiting = desk.flow_status(&flow)?.is_waiting();
             out.remark(&match is_waiting {
                 true => format!("when that is answered, go on with: {goes_on}"),
                 false => format!("go on with: {goes_on}"),
             });
             match work::ended_by_signal() {
-                _ if is_waiting => Exit::TimedOut,
+                _ if is_waiting => CommandExit::TimedOut,
                 Some(exit) => exit,
-                None => Exit::Unfinished,
+                None => CommandExit::Unfinished,
             }
         }
         (_, Some(ending)) => match ending.how {
-            How::Done => Exit::Ok,
-            How::Rejected => Exit::Rejected,
-            How::Failed => {
+            FlowEndKind::Done => CommandExit::Ok,
+            FlowEndKind::Rejected => CommandExit::Rejected,
+            FlowEndKind::Failed => {
                 out.remark(
                     "a flow keeps the text it began with; begin another: sayso flow run FILE",
                 );
-                Exit::Error
+                CommandExit::Error
             }
-            How::Cancelled => Exit::Unanswered,
+            FlowEndKind::Cancelled => CommandExit::Unanswered,
         },
     })
 }
 
 /// Prints a flow as lists show it: its state, and below that the pending gates, or the reason why it does not
 /// continue.
-fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
+fn show_in_list(context: &CliContext<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     let out = context.out;
-    let Stands { standing, waits } = desk.stands(flow)?;
+    let FlowStatusReport { standing, waits } = desk.flow_status(flow)?;
     out.line(&row(out, flow, standing, desk.now()));
     for gate in &waits {
         out.line(&crate::card::question_below(out, gate, desk.now()));
     }
     let handle = &flow.started.handle;
     match standing {
-        Standing::Answered => {
+        FlowStatus::Answered => {
             out.line(&format!("   it was answered; go on with: sayso flow resume {handle}"));
         }
-        Standing::Unanswered => out.line(&format!(
+        FlowStatus::Unanswered => out.line(&format!(
             "   what it asked ended without an answer; go on with: sayso flow resume {handle}"
         )),
         // A program resumes its own flows.
-        Standing::Idle if flow.started.definition.is_some() => {
+        FlowStatus::Idle if flow.started.definition.is_some() => {
             out.line(&format!("   nobody goes on with it; go on with: sayso flow resume {handle}"));
         }
-        Standing::Idle => {
+        FlowStatus::Idle => {
             out.line("   nobody goes on with it; start the program that began it again")
         }
-        Standing::Running | Standing::Waiting | Standing::Stuck | Standing::Over(_) => {}
+        FlowStatus::Running | FlowStatus::Waiting | FlowStatus::Stuck | FlowStatus::Over(_) => {}
     }
     if let Some(stuck) = &flow.stuck {
-        out.line(&format!("   {}", shorten(&harmless_line(&stuck.why), WHY_CHARS_MAX)));
+        out.line(&format!("   {}", shorten(&sanitize_line(&stuck.why), WHY_CHARS_MAX)));
         out.line(&format!(
             "   try again: sayso flow resume {handle}; or take it back: sayso flow cancel {handle} (it keeps the text \
              it began with)"
@@ -183,35 +183,36 @@ fn show_in_list(context: &Context<'_>, desk: &Desk, flow: &Flow) -> Result<()> {
     }
     let note = flow.ending.as_ref().map(|ending| ending.note.as_str()).unwrap_or_default();
     if !note.is_empty() {
-        out.line(&format!("   {}", harmless_line(note)));
+        out.line(&format!("   {}", sanitize_line(note)));
     }
     Ok(())
 }
 
 /// A flow in a line.
-fn row(out: &Out, flow: &Flow, standing: Standing, now: Timestamp) -> String {
+fn row(out: &CliOutput, flow: &Flow, standing: FlowStatus, now: Timestamp) -> String {
     let started = &flow.started;
     let (icon, look) = match standing {
-        Standing::Waiting => (out.icon("❓", "[?]"), Look::Warn),
-        Standing::Running | Standing::Answered | Standing::Unanswered | Standing::Idle => {
-            (out.icon("◐", "[~]"), Look::Warn)
+        FlowStatus::Waiting => (out.icon("❓", "[?]"), OutputStyle::Warn),
+        FlowStatus::Running | FlowStatus::Answered | FlowStatus::Unanswered | FlowStatus::Idle => {
+            (out.icon("◐", "[~]"), OutputStyle::Warn)
         }
-        Standing::Over(How::Done) => (out.icon("✓", "[x]"), Look::Good),
-        Standing::Stuck | Standing::Over(How::Rejected | How::Failed | How::Cancelled) => {
-            (out.icon("✗", "[!]"), Look::Bad)
+        FlowStatus::Over(FlowEndKind::Done) => (out.icon("✓", "[x]"), OutputStyle::Good),
+        FlowStatus::Stuck
+        | FlowStatus::Over(FlowEndKind::Rejected | FlowEndKind::Failed | FlowEndKind::Cancelled) => {
+            (out.icon("✗", "[!]"), OutputStyle::Bad)
         }
     };
-    let name = out.paint(Look::Name, &started.handle);
-    let (workflow, phase) = (harmless_line(&started.workflow), harmless_line(&flow.phase));
-    let title = shorten(&harmless_line(&started.title), out.width().saturating_sub(50).max(20));
+    let name = out.paint(OutputStyle::Name, &started.handle);
+    let (workflow, phase) = (sanitize_line(&started.workflow), sanitize_line(&flow.phase));
+    let title = shorten(&sanitize_line(&started.title), out.width().saturating_sub(50).max(20));
     let standing = out.paint(look, standing.as_str());
-    let began = out.paint(Look::Faint, &when::relative(flow.started_at, now));
+    let began = out.paint(OutputStyle::Faint, &time::relative(flow.started_at, now));
     let title = if title.is_empty() { title } else { format!("  {title}") };
     format!("{icon} {name}  {workflow}  {standing} in {phase}{title}  {began}")
 }
 
 /// True if graphs are drawn with ASCII.
-fn is_plain(out: &Out) -> bool {
+fn is_plain(out: &CliOutput) -> bool {
     out.icon("", "plain") == "plain"
 }
 

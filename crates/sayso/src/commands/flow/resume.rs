@@ -1,13 +1,13 @@
 //! `sayso flow resume`: resumes flows.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{self, Failure, Result};
-use crate::flows::{Leader, definition_of, ground, place, say_what_runs};
+use crate::flow_runner::{FlowRunner, command_folder, definition_of, place, print_commands};
 use crate::work;
 use clap_complete::ArgValueCompleter;
-use sayso_core::flow::{Flow, FlowPlace, How, check_home};
-use sayso_core::run::Holder;
-use sayso_core::{Actor, Code, Exit, FlowId};
+use sayso_core::flow::{Flow, FlowEndKind, FlowPlace, check_home};
+use sayso_core::run::LeaseHolder;
+use sayso_core::{Actor, Code, CommandExit, FlowId};
 use sayso_engine::worker::holder;
 use sayso_engine::{Desk, FlowFilter, GateFilter, ReadyFilter, is_held};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,7 +44,7 @@ const REST_MAX: Duration = Duration::from_secs(600);
   sayso flow resume --all --stuck   and try again what failed
   sayso flow resume --watch         stay for what is answered later
   sayso flow resume f7k2 --adopt    take over what was begun elsewhere")]
-pub(crate) struct Args {
+pub(crate) struct FlowResumeArgs {
     /// The ID of the flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     flow: Option<String>,
@@ -66,27 +66,28 @@ pub(crate) struct Args {
     wait: bool,
 }
 
-pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: &FlowResumeArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     if let Some(typed) = &args.flow {
-        let (desk, actor) = context.sit_down_to_look()?;
+        let (desk, actor) = context.open_read_only()?;
         let flow = desk.flow(desk.find_flow(typed)?)?;
         if let Some(ending) = &flow.ending
-            && !is_left_behind(&desk, &actor, &flow)?
+            && !is_unmerged(&desk, &actor, &flow)?
         {
             let message = format!("flow {} is {}", flow.started.handle, ending.how.as_str());
             return Err(
                 Failure::new(Code::WrongState, message).hint("begin another: sayso flow run FILE")
             );
         }
-        let leader = Leader::new(context, definition_of(&flow)?.has_agents())?.adopting(args.adopt);
+        let leader =
+            FlowRunner::new(context, definition_of(&flow)?.has_agents())?.adopting(args.adopt);
         let place = place(&leader.folder);
-        say_what_runs(context, &flow, &place);
+        print_commands(context, &flow, &place);
         if !args.adopt {
             check_home(&flow, &leader.actor, Some(&place))?;
         }
-        let walked = leader.lead(flow.started.id, None, args.wait)?;
+        let walked = leader.run_flow(flow.started.id, None, args.wait)?;
         let exit = super::report(context, &leader.desk, &walked, &flow.started.handle, None)?;
-        if exit == Exit::Ok && !definition_of(&flow)?.sequence.is_empty() {
+        if exit == CommandExit::Ok && !definition_of(&flow)?.sequence.is_empty() {
             context.out.remark("it is one of a sequence; go on with the next: sayso flow run FILE");
         }
         return Ok(exit);
@@ -101,11 +102,11 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
 
 /// Resumes all flows that can continue, one after the other. No question is asked here: a flow that waits for a
 /// person would block the others.
-fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_to_look()?;
+fn all(args: &FlowResumeArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_read_only()?;
     let mut wake = desk.follow()?;
-    let place = place(&ground(context, &crate::config::locate(&context.globals)?)?);
-    let mut round = Round {
+    let place = place(&command_folder(context, &crate::config::locate(&context.globals)?)?);
+    let mut round = ResumeLoop {
         context,
         desk: &desk,
         actor: &actor,
@@ -116,21 +117,21 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
         told: 0,
         count: 0,
     };
-    let mut left = left_behind(&desk, &actor)?;
-    left.retain(|flow| round.is_home(flow));
-    let mut worst = Exit::Ok;
-    if !args.stuck && say_what_is_left_out(context, &desk)? {
-        worst = Exit::Unfinished;
+    let mut left = unmerged_flows(&desk, &actor)?;
+    left.retain(|flow| round.belongs_here(flow));
+    let mut worst = CommandExit::Ok;
+    if !args.stuck && print_left_out(context, &desk)? {
+        worst = CommandExit::Unfinished;
     }
     loop {
         for flow in std::mem::take(&mut left) {
-            worst = worst.max(round.go_on_with(&flow));
+            worst = worst.max(round.resume_counted(&flow));
         }
-        worst = worst.max(round.through(false)?);
+        worst = worst.max(round.resume_ready(false)?);
         if args.stuck {
-            worst = worst.max(round.through(true)?);
+            worst = worst.max(round.resume_ready(true)?);
         }
-        round.say_what_is_elsewhere();
+        round.print_foreign();
         if round.is_stopped() {
             // A watcher is normally ended by a signal.
             let ended = work::ended_by_signal().filter(|_| !args.watch);
@@ -145,16 +146,16 @@ fn all(args: &Args, context: &Context<'_>) -> Result<Exit> {
         context.out.remark("no flow can go on now; see: sayso flow list");
     }
     if !round.elsewhere.is_empty() {
-        worst = worst.max(Exit::Unfinished);
+        worst = worst.max(CommandExit::Unfinished);
     }
     if round.waits()? {
-        worst = worst.max(Exit::TimedOut);
+        worst = worst.max(CommandExit::TimedOut);
     }
     Ok(worst)
 }
 
 /// Prints the flows that are not retried, and the command to retry them. True if there are such flows.
-fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
+fn print_left_out(context: &CliContext<'_>, desk: &Desk) -> Result<bool> {
     let filter = ReadyFilter { stuck: true, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
     let stuck = desk.ready_flows(&filter)?;
     let count = stuck.items.iter().filter(|flow| flow.started.definition.is_some()).count();
@@ -172,13 +173,13 @@ fn say_what_is_left_out(context: &Context<'_>, desk: &Desk) -> Result<bool> {
 }
 
 /// The state of a resume loop.
-struct Round<'a> {
-    context: &'a Context<'a>,
+struct ResumeLoop<'a> {
+    context: &'a CliContext<'a>,
     desk: &'a Desk,
     actor: &'a Actor,
     place: FlowPlace,
     /// The flow runner without agents, and with them.
-    leaders: [Option<Leader<'a>>; 2],
+    leaders: [Option<FlowRunner<'a>>; 2],
     /// The back-off of flows that failed here: its end, and its next length.
     rests: BTreeMap<FlowId, (Instant, Duration)>,
     /// Flows that belong to other places, by their IDs.
@@ -189,18 +190,18 @@ struct Round<'a> {
     count: usize,
 }
 
-impl<'a> Round<'a> {
+impl<'a> ResumeLoop<'a> {
     /// Resumes all flows, page by page: those that cannot continue do not hide the ones behind them.
-    fn through(&mut self, stuck: bool) -> Result<Exit> {
-        let (ours, mut worst) = (holder(Path::new("")), Exit::Ok);
+    fn resume_ready(&mut self, stuck: bool) -> Result<CommandExit> {
+        let (ours, mut worst) = (holder(Path::new("")), CommandExit::Ok);
         let mut filter = ReadyFilter { stuck, limit: READY_AT_A_TIME, ..ReadyFilter::default() };
         loop {
             let page = self.desk.ready_flows(&filter)?;
             for flow in &page.items {
-                if self.is_resting(flow.started.id) || !self.is_free(flow, &ours)? {
+                if self.is_backing_off(flow.started.id) || !self.is_resumable(flow, &ours)? {
                     continue;
                 }
-                worst = worst.max(self.go_on_with(flow));
+                worst = worst.max(self.resume_counted(flow));
                 if self.is_stopped() {
                     return Ok(worst);
                 }
@@ -214,7 +215,7 @@ impl<'a> Round<'a> {
 
     /// True if we may resume it: it was not started by a program, no process holds its lease, and its agent does not
     /// wait for a person.
-    fn is_free(&mut self, flow: &Flow, ours: &Holder) -> Result<bool> {
+    fn is_resumable(&mut self, flow: &Flow, ours: &LeaseHolder) -> Result<bool> {
         if flow.started.definition.is_none() || is_held(flow, ours, self.desk.now()) {
             return Ok(false);
         }
@@ -222,12 +223,12 @@ impl<'a> Round<'a> {
         if task.is_some_and(|row| row.task.is_waiting()) {
             return Ok(false);
         }
-        Ok(self.is_home(flow))
+        Ok(self.belongs_here(flow))
     }
 
     /// True if it belongs to this place. A flow of another person, or another machine, is adopted by name or not at
     /// all.
-    fn is_home(&mut self, flow: &Flow) -> bool {
+    fn belongs_here(&mut self, flow: &Flow) -> bool {
         let is_home = check_home(flow, self.actor, Some(&self.place)).is_ok();
         if !is_home {
             self.elsewhere.insert(flow.started.handle.clone());
@@ -242,7 +243,7 @@ impl<'a> Round<'a> {
             let page = self.desk.flows(&filter)?;
             for flow in page.items.iter().filter(|flow| flow.started.definition.is_some()) {
                 let is_home = check_home(flow, self.actor, Some(&self.place)).is_ok();
-                if is_home && self.desk.stands(flow)?.is_waiting() {
+                if is_home && self.desk.flow_status(flow)?.is_waiting() {
                     return Ok(true);
                 }
             }
@@ -254,7 +255,7 @@ impl<'a> Round<'a> {
     }
 
     /// Prints the flows that belong to other places, and how to adopt one; again each time there are more.
-    fn say_what_is_elsewhere(&mut self) {
+    fn print_foreign(&mut self) {
         let count = self.elsewhere.len();
         let Some(first) = self.elsewhere.first().filter(|_| count > self.told) else { return };
         let flows = if count == 1 { "flow goes on" } else { "flows go on" };
@@ -266,24 +267,24 @@ impl<'a> Round<'a> {
     }
 
     /// Resumes a flow. A failure does not stop the others.
-    fn go_on_with(&mut self, flow: &Flow) -> Exit {
+    fn resume_counted(&mut self, flow: &Flow) -> CommandExit {
         self.count += 1;
         self.one(flow).unwrap_or_else(|failure| {
             let _ = exit::failure(&failure, self.context.out);
-            self.rest(flow.started.id);
-            Exit::Error
+            self.back_off(flow.started.id);
+            CommandExit::Error
         })
     }
 
-    fn one(&mut self, flow: &Flow) -> Result<Exit> {
+    fn one(&mut self, flow: &Flow) -> Result<CommandExit> {
         let context = self.context;
         let needs = usize::from(definition_of(flow)?.has_agents());
         let leader = match &mut self.leaders[needs] {
             Some(leader) => leader,
-            none => none.insert(Leader::new(context, needs == 1)?),
+            none => none.insert(FlowRunner::new(context, needs == 1)?),
         };
-        say_what_runs(context, flow, &self.place);
-        let walked = leader.lead_on(flow.started.id)?;
+        print_commands(context, flow, &self.place);
+        let walked = leader.run_unattended(flow.started.id)?;
         self.rests.remove(&flow.started.id);
         super::report(context, &leader.desk, &walked, &flow.started.handle, None)
     }
@@ -292,32 +293,32 @@ impl<'a> Round<'a> {
         self.leaders.iter().flatten().any(|leader| leader.stop.load(Ordering::SeqCst))
     }
 
-    fn is_resting(&self, flow: FlowId) -> bool {
+    fn is_backing_off(&self, flow: FlowId) -> bool {
         self.rests.get(&flow).is_some_and(|(until, _)| Instant::now() < *until)
     }
 
     /// Backs off after a failed step: each attempt may cost something.
-    fn rest(&mut self, flow: FlowId) {
+    fn back_off(&mut self, flow: FlowId) {
         let rest = self.rests.get(&flow).map_or(REST, |(_, rest)| (*rest * 2).min(REST_MAX));
         self.rests.insert(flow, (Instant::now() + rest, rest));
     }
 }
 
 /// Finished flows whose work is not merged: the process that ran them died in between.
-fn left_behind(desk: &Desk, actor: &Actor) -> Result<Vec<Flow>> {
+fn unmerged_flows(desk: &Desk, actor: &Actor) -> Result<Vec<Flow>> {
     let filter = FlowFilter { over: true, limit: READY_AT_A_TIME, ..FlowFilter::default() };
     let mut left = vec![];
     for flow in desk.flows(&filter)?.items {
-        if is_left_behind(desk, actor, &flow)? {
+        if is_unmerged(desk, actor, &flow)? {
             left.push(flow);
         }
     }
     Ok(left)
 }
 
-fn is_left_behind(desk: &Desk, actor: &Actor, flow: &Flow) -> Result<bool> {
+fn is_unmerged(desk: &Desk, actor: &Actor, flow: &Flow) -> Result<bool> {
     let (Some(ending), Some(task)) = (&flow.ending, flow.started.task) else { return Ok(false) };
-    let is_over = ending.how != How::Done || desk.task(task)?.task.status.is_over();
+    let is_over = ending.how != FlowEndKind::Done || desk.task(task)?.task.status.is_over();
     if is_over {
         return Ok(false);
     }

@@ -1,17 +1,17 @@
 //! `sayso flow run`: starts a flow.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::flows::Leader;
-use crate::mortal;
+use crate::failpoint;
+use crate::flow_runner::FlowRunner;
 use crate::work::task_file::TaskFile;
 use sayso_core::flow::Flow;
 use sayso_core::text::shorten;
-use sayso_core::{Code, Digest, Exit, FlowId, TaskId, Timestamp};
+use sayso_core::{Code, CommandExit, Digest, FlowId, TaskId, Timestamp};
 use sayso_engine::worker::FLOW;
 use sayso_engine::{NewTask, task_of_flow};
 use sayso_workflow::block_on;
-use sayso_workflow::file::{Definition, NewFileFlow, Sequence, begin};
+use sayso_workflow::file::{NewFileFlow, TaskSequence, WorkflowDefinition, begin};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ const KEY_CHARS_MAX: usize = 1_000;
   sayso flow run release.yaml --key 1.2       the same key again is the same flow
   sayso flow run pipeline.yaml --task fix-login.md
   sayso flow run pipeline.yaml --tasks 'tasks/*.md'   one after the other")]
-pub(crate) struct Args {
+pub(crate) struct FlowRunArgs {
     /// The workflow file to run.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     wait: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: FlowRunArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     args.key.as_deref().map_or(Ok(()), check_key)?;
     let definition = super::load(context, &args.file)?;
     if args.task.is_some() && !definition.has_agents() {
@@ -74,9 +74,10 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         return Err(Failure::new(Code::BadValue, message).hint(hint));
     }
     let input = input(&definition, &args.set)?;
-    let leader = Leader::new(context, definition.has_agents())?;
-    leader.check_ground(&definition)?;
-    let begun = Begun { args: &args, definition: &definition, leader: &leader, input: &input };
+    let leader = FlowRunner::new(context, definition.has_agents())?;
+    leader.check_watchable(&definition)?;
+    let begun =
+        FlowLauncher { args: &args, definition: &definition, leader: &leader, input: &input };
     if !args.tasks.is_empty() {
         // A path on the command line is relative to the folder in which it is typed.
         let here = std::path::absolute(crate::config::start(&context.globals)?)?;
@@ -111,24 +112,24 @@ fn is_task_file(path: &Path) -> bool {
 }
 
 /// The context shared by the flows of one command.
-struct Begun<'a> {
-    args: &'a Args,
-    definition: &'a Definition,
-    leader: &'a Leader<'a>,
+struct FlowLauncher<'a> {
+    args: &'a FlowRunArgs,
+    definition: &'a WorkflowDefinition,
+    leader: &'a FlowRunner<'a>,
     input: &'a Map<String, Value>,
 }
 
-impl Begun<'_> {
+impl FlowLauncher<'_> {
     /// Starts one flow, or finds it again, and runs it. `after` is the branch its work starts from, if it follows
     /// another flow in a sequence.
     fn one(
         &self,
-        context: &Context<'_>,
+        context: &CliContext<'_>,
         key: Option<&str>,
         file: Option<(PathBuf, TaskFile)>,
-        after: Option<&After>,
-    ) -> Result<(Exit, FlowId)> {
-        let Leader { desk, .. } = self.leader;
+        after: Option<&FlowPredecessor>,
+    ) -> Result<(CommandExit, FlowId)> {
+        let FlowRunner { desk, .. } = self.leader;
         let id = match key {
             Some(key) => keyed(desk, &self.definition.name, key),
             None => desk.new_flow_id(),
@@ -136,23 +137,27 @@ impl Begun<'_> {
         let walked = match desk.flow(id) {
             // It exists, and keeps the text it began with.
             Ok(flow) => {
-                self.say_what_differs(context, &flow);
-                self.leader.lead(flow.started.id, None, self.args.wait)?
+                self.warn_of_differences(context, &flow);
+                self.leader.run_flow(flow.started.id, None, self.args.wait)?
             }
             Err(_) => {
                 let title = title(key, file.as_ref(), self.input);
                 let task = self.task(id, &title, file.as_ref())?;
-                if let (Some(task), Some(After { branch: Some(branch), .. })) = (task, after) {
+                if let (Some(task), Some(FlowPredecessor { branch: Some(branch), .. })) =
+                    (task, after)
+                {
                     self.start_from(task, branch)?;
                 }
                 let input = self.input.clone();
                 let new = NewFileFlow { id, title, input, task };
                 let inbox = self.leader.inbox();
-                let lead = mortal::walk(inbox.lead_file(self.definition, new));
+                let lead = failpoint::with_failpoints(inbox.start_file_held(self.definition, new));
                 let led = block_on(lead, &|| false)?;
-                let Some((flow, is_led)) = led.transpose()? else { return Ok((Exit::Error, id)) };
+                let Some((flow, is_led)) = led.transpose()? else {
+                    return Ok((CommandExit::Error, id));
+                };
                 context.out.remark(&format!("flow {} begins", flow.started.handle));
-                self.leader.lead(id, is_led.then_some(flow), self.args.wait)?
+                self.leader.run_flow(id, is_led.then_some(flow), self.args.wait)?
             }
         };
         let goes_on = after.map(|after| after.goes_on.as_str());
@@ -161,7 +166,7 @@ impl Begun<'_> {
     }
 
     /// Warns that a changed file or other inputs have no effect on this flow.
-    fn say_what_differs(&self, context: &Context<'_>, flow: &Flow) {
+    fn warn_of_differences(&self, context: &CliContext<'_>, flow: &Flow) {
         let is_other_text = flow.started.version != self.definition.version();
         let is_other_input = flow.started.state != begin(self.input.clone());
         let what = match (is_other_text, is_other_input) {
@@ -186,13 +191,13 @@ impl Begun<'_> {
     }
 
     /// The branch that holds the work of a flow, if it was not merged.
-    fn left_on(&self, flow: FlowId) -> Result<Option<String>> {
-        let Leader { desk, setup, .. } = self.leader;
+    fn unmerged_branch(&self, flow: FlowId) -> Result<Option<String>> {
+        let FlowRunner { desk, setup, .. } = self.leader;
         let (Some(setup), Some(task)) = (setup, desk.flow(flow)?.started.task) else {
             return Ok(None);
         };
         let task = desk.task(task)?.task;
-        Ok(setup.repository.left_on(&task.handle, &task.title))
+        Ok(setup.repository.unmerged_branch(&task.handle, &task.title))
     }
 
     /// The task that agents work on: an existing one, or one created for the flow.
@@ -202,14 +207,15 @@ impl Begun<'_> {
         title: &str,
         file: Option<&(PathBuf, TaskFile)>,
     ) -> Result<Option<TaskId>> {
-        let Leader { desk, actor, .. } = self.leader;
+        let FlowRunner { desk, actor, .. } = self.leader;
         if !self.definition.has_agents() {
             return Ok(None);
         }
         let mark = format!("{FLOW}{flow}");
         if let (Some(typed), None) = (&self.args.task, file) {
             let id = desk.find_task(typed)?;
-            let edit = sayso_core::task::Edit { add_labels: [mark].into(), ..Default::default() };
+            let edit =
+                sayso_core::task::TaskEdit { add_labels: [mark].into(), ..Default::default() };
             desk.edit_task(actor, id, edit)?;
             return Ok(Some(id));
         }
@@ -240,7 +246,7 @@ impl Begun<'_> {
 }
 
 /// The predecessor of a flow in a sequence.
-struct After {
+struct FlowPredecessor {
     /// The branch of the predecessor, if its work was not merged.
     branch: Option<String>,
     /// The command that continues the sequence.
@@ -250,31 +256,31 @@ struct After {
 /// Runs task files one after the other. Each is a flow of its own, based on the work of its predecessor; one that
 /// waits blocks those behind it.
 fn sequence(
-    context: &Context<'_>,
-    begun: &Begun<'_>,
+    context: &CliContext<'_>,
+    begun: &FlowLauncher<'_>,
     root: &Path,
     patterns: &[String],
-) -> Result<Exit> {
+) -> Result<CommandExit> {
     let wrong = |e: sayso_workflow::file::SequenceError| {
         Failure::new(Code::TaskFile, e.to_string())
             .hint("name a folder of task files, or tasks/*.md")
     };
-    let files = Sequence::new(root, patterns).map_err(wrong)?;
+    let files = TaskSequence::new(root, patterns).map_err(wrong)?;
     // An unreadable file is reported before any work is done.
     for file in files.files().map_err(wrong)? {
         TaskFile::read(&file.path)?;
     }
     let mut done = BTreeSet::new();
-    let mut after = After { branch: None, goes_on: begun.args.again() };
+    let mut after = FlowPredecessor { branch: None, goes_on: begun.args.command_line() };
     while let Some(next) = files.next(&done).map_err(wrong)? {
         let file = TaskFile::read(&next.path)?;
         let (exit, flow) =
             begun.one(context, Some(&next.name), Some((next.path, file)), Some(&after))?;
-        if exit != Exit::Ok {
-            say_how_to_leave_out(context, begun, root, (&next.name, flow), &files)?;
+        if exit != CommandExit::Ok {
+            print_skip_command(context, begun, root, (&next.name, flow), &files)?;
             return Ok(exit);
         }
-        if let Some(branch) = begun.left_on(flow)? {
+        if let Some(branch) = begun.unmerged_branch(flow)? {
             after.branch = Some(branch);
         }
         done.insert(next.name);
@@ -285,17 +291,17 @@ fn sequence(
         return Err(Failure::new(Code::NotFound, message)
             .hint("`sequence` is looked for beside the workflow, `--tasks` where you are"));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// A flow of a sequence that ended without being done blocks those behind it for good. Prints the command that
 /// continues without it.
-fn say_how_to_leave_out(
-    context: &Context<'_>,
-    begun: &Begun<'_>,
+fn print_skip_command(
+    context: &CliContext<'_>,
+    begun: &FlowLauncher<'_>,
     root: &Path,
     (name, flow): (&str, FlowId),
-    files: &Sequence,
+    files: &TaskSequence,
 ) -> Result<()> {
     let all = files.files().map_err(|e| Failure::new(Code::TaskFile, e.to_string()))?;
     let is_last = all.last().is_none_or(|last| last.name == name);
@@ -315,15 +321,20 @@ fn say_how_to_leave_out(
     Ok(())
 }
 
-impl Args {
+impl FlowRunArgs {
     /// The command line, to type again.
-    fn again(&self) -> String {
+    fn command_line(&self) -> String {
         self.typed(&[], &self.file, &self.tasks)
     }
 
     /// The same command line with these files only. Their names are relative to the root of the sequence: finished
     /// files are recognised by these names.
-    fn with_tasks(&self, context: &Context<'_>, root: &Path, tasks: &[String]) -> Result<String> {
+    fn with_tasks(
+        &self,
+        context: &CliContext<'_>,
+        root: &Path,
+        tasks: &[String],
+    ) -> Result<String> {
         let here = std::path::absolute(crate::config::start(&context.globals)?)?;
         if here == root && context.globals.dir.is_none() {
             return Ok(self.typed(&[], &self.file, tasks));
@@ -365,7 +376,7 @@ fn chance(name: &str) -> u128 {
 }
 
 /// The title of a task whose flow has none of its own.
-fn or_about(title: &str, definition: &Definition) -> String {
+fn or_about(title: &str, definition: &WorkflowDefinition) -> String {
     let about = definition.about.lines().map(str::trim).find(|line| !line.is_empty());
     let title = Some(title).filter(|title| !title.trim().is_empty()).or(about);
     shorten(title.unwrap_or(&definition.name), TITLE_CHARS_MAX)
@@ -392,7 +403,7 @@ fn title(
 }
 
 /// The inputs from `--set`, with the defaults.
-fn input(definition: &Definition, set: &[String]) -> Result<Map<String, Value>> {
+fn input(definition: &WorkflowDefinition, set: &[String]) -> Result<Map<String, Value>> {
     let mut given = BTreeMap::new();
     for typed in set {
         let Some((name, value)) = typed.split_once('=') else {

@@ -1,67 +1,67 @@
 //! `sayso flow show`: shows a flow and its timeline.
 
 use crate::card;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::flows::definition_of;
-use crate::out::{Look, Out};
-use crate::when;
+use crate::flow_runner::definition_of;
+use crate::output::{CliOutput, OutputStyle};
+use crate::time;
 use clap_complete::ArgValueCompleter;
-use sayso_core::flow::{Event, FlowHome};
-use sayso_core::text::harmless_line;
-use sayso_core::{Exit, Timestamp};
+use sayso_core::flow::{FlowHome, FlowLogEvent};
+use sayso_core::text::sanitize_line;
+use sayso_core::{CommandExit, Timestamp};
 use sayso_engine::flow_commands;
-use sayso_server::{prose, wire};
-use sayso_workflow::file::picture;
+use sayso_server::{text, wire};
+use sayso_workflow::file::flow_graph;
 use serde_json::Value;
 
 /// Show where a flow stands, and its timeline.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct FlowShowArgs {
     /// The ID of the flow.
     #[arg(value_name = "FLOW", add = ArgValueCompleter::new(super::live_flows))]
     flow: String,
 }
 
-pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+pub(crate) fn run(args: &FlowShowArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
     let out = context.out;
     let id = desk.find_flow(&args.flow)?;
     let (flow, history) = (desk.flow(id)?, desk.flow_history(id)?);
     if out.json {
         out.json(&wire::FlowDetail::of(
             &flow,
-            &desk.stands(&flow)?,
+            &desk.flow_status(&flow)?,
             &history,
             &|gate| desk.gate(gate).ok(),
-            &when::rfc3339,
+            &time::rfc3339,
         ));
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     super::show_in_list(context, &desk, &flow)?;
     if let Some(task) = flow.started.task {
         let task = desk.task(task)?.task;
-        out.line(&format!("   works on task {}", out.paint(Look::Name, &task.handle)));
+        out.line(&format!("   works on task {}", out.paint(OutputStyle::Name, &task.handle)));
     }
     if let Some(lines) = flow_commands(&flow) {
         let home =
             flow.home.as_ref().map_or("a place that was not recorded".into(), FlowHome::in_words);
-        out.line(&format!("   goes on in {}", harmless_line(&home)));
-        lines.iter().for_each(|line| out.line(&format!("   {}", harmless_line(line))));
+        out.line(&format!("   goes on in {}", sanitize_line(&home)));
+        lines.iter().for_each(|line| out.line(&format!("   {}", sanitize_line(line))));
     }
     if let Ok(definition) = definition_of(&flow) {
-        let (graph, mut standing) = picture(&definition, &flow, &history);
-        standing.waits = desk.stands(&flow)?.is_waiting();
+        let (graph, mut standing) = flow_graph(&definition, &flow, &history);
+        standing.waits = desk.flow_status(&flow)?.is_waiting();
         out.line("");
         out.line(graph.text(&standing, super::is_plain(out)).trim_end());
     }
     out.line("");
     for (at, event) in &history {
         let asked = match event {
-            Event::Asked { gate, .. } => Some(desk.gate(*gate)?),
+            FlowLogEvent::Asked { gate, .. } => Some(desk.gate(*gate)?),
             _ => None,
         };
-        if let Some(words) = prose::flow_event(event, asked.as_ref()) {
+        if let Some(words) = text::flow_event(event, asked.as_ref()) {
             let at_gate = asked.map(|gate| format!(" ({})", gate.handle())).unwrap_or_default();
             line(out, *at, desk.now(), &format!("{words}{at_gate}"));
         }
@@ -70,11 +70,11 @@ pub(crate) fn run(args: &Args, context: &Context<'_>) -> Result<Exit> {
         out.line("\nState:");
         card::indented(out, &state, "  ").iter().for_each(|line| out.line(line));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-fn line(out: &Out, at: Timestamp, now: Timestamp, words: &str) {
-    out.line(&format!("{}  {words}", out.paint(Look::Faint, &when::relative(at, now))));
+fn line(out: &CliOutput, at: Timestamp, now: Timestamp, words: &str) {
+    out.line(&format!("{}  {words}", out.paint(OutputStyle::Faint, &time::relative(at, now))));
 }
 
 fn state(state: &Value) -> Option<String> {

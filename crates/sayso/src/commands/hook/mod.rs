@@ -3,19 +3,19 @@
 //! A client treats everything as a permission except its own denial format and exit code 2: a crash, a
 //! timeout, another client's format. So this command fails closed: every error ends in one of those two.
 
-pub(crate) mod dialect;
-mod incoming;
+mod client_event;
+pub(crate) mod protocol;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::{courier, who};
-use dialect::{Answer, Client, waits};
-use incoming::{Incoming, Questions, Verb};
+use crate::{identity, notice_sending};
+use client_event::{ClientAction, IncomingEvent, QuestionCall};
+use protocol::{HookClient, HookResponse, held_message};
 use sayso_core::gate::Gate;
-use sayso_core::text::harmless_line;
-use sayso_core::{Actor, Code, Door, Exit, GateId, Role};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Actor, Code, CommandExit, EntryPoint, GateId, Role};
 use sayso_engine::worker::{DEFER, HOOK_NOTES};
-use sayso_engine::{CallRuling, Desk, News, QuestionsRuling, ToolCall, Waited};
+use sayso_engine::{CallRuling, Desk, QuestionsRuling, ToolCall, UnreadItem, WaitOutcome};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{Read, Write};
@@ -80,15 +80,15 @@ static CODE: AtomicI32 = AtomicI32::new(BLOCK);
   sayso hook opencode tool.execute.before
 
 The client must wait longer than --hold: set the timeout of its hook a minute above it.")]
-pub(crate) struct Args {
+pub(crate) struct HookArgs {
     /// The client: claude-code, codex, gemini or opencode.
     #[arg(value_name = "CLIENT")]
-    client: Client,
+    client: HookClient,
     /// The event, by the client's own name.
     #[arg(value_name = "EVENT")]
     event: String,
     /// The time for which a call is held for a person.
-    #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", default_value = "9m", value_parser = crate::time::duration)]
     hold: Duration,
     /// End the client at a call that needs a person, to be resumed at that call after the answer. Only for `claude
     /// -p`, if it is resumed later; a worker sets SAYSO_DEFER=1 for it.
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     token_file: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: HookArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let blocks = blocks_when_ended()?;
     // A client whose own timeout expires lets the call run.
     let patience = args.hold + GRACE;
@@ -116,15 +116,15 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             if !said.text.is_empty() && writeln!(std::io::stdout(), "{}", said.text).is_err() {
                 end("sayso could not answer");
             }
-            said.is_heard();
+            said.mark_delivered();
             match &said.complaint {
                 Some(why) => deny(why),
-                None => Ok(Exit::Ok),
+                None => Ok(CommandExit::Ok),
             }
         }
         Ok(Err(failure)) => {
             let hint = failure.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
-            end(&format!("sayso blocked this: {}{hint}", harmless_line(&failure.message)))
+            end(&format!("sayso blocked this: {}{hint}", sanitize_line(&failure.message)))
         }
         Err(_) => end("sayso failed, so nothing is allowed"),
     }
@@ -171,21 +171,21 @@ fn deny(why: &str) -> ! {
 
 /// The response to the client; an empty one lets it continue as usual.
 #[derive(Default)]
-struct Said {
+struct HookOutcome {
     text: String,
     /// The reason of a denial.
     complaint: Option<String>,
     /// The news in it, and the desk that records their delivery.
-    news: Option<(Desk, Actor, Vec<News>)>,
+    news: Option<(Desk, Actor, Vec<UnreadItem>)>,
 }
 
-impl Said {
-    fn only(Answer { text, complaint }: Answer) -> Self {
+impl HookOutcome {
+    fn only(HookResponse { text, complaint }: HookResponse) -> Self {
         Self { text, complaint, news: None }
     }
 
     /// Marks the news as delivered after they were printed. A process that dies in between delivers them again.
-    fn is_heard(&self) {
+    fn mark_delivered(&self) {
         let Some((desk, actor, news)) = &self.news else { return };
         for news in news {
             let _ = desk.heard(actor, news);
@@ -194,9 +194,9 @@ impl Said {
 }
 
 /// The context of a hook call.
-struct Hook<'a> {
-    args: &'a Args,
-    context: &'a Context<'a>,
+struct HookCall<'a> {
+    args: &'a HookArgs,
+    context: &'a CliContext<'a>,
     desk: Desk,
     actor: Actor,
     /// True if the client is to end at a call that waits.
@@ -205,49 +205,49 @@ struct Hook<'a> {
     blocks: &'a AtomicBool,
 }
 
-fn answer(args: &Args, context: &Context<'_>, blocks: &AtomicBool) -> Result<Said> {
-    let incoming = hear(args)?;
+fn answer(args: &HookArgs, context: &CliContext<'_>, blocks: &AtomicBool) -> Result<HookOutcome> {
+    let incoming = read_event(args)?;
     if !incoming.verb.may_run() {
         CODE.store(COMPLAIN, Ordering::Relaxed);
     }
     if let Some(file) = std::env::var_os(PROBE).filter(|file| !file.is_empty()) {
-        return Ok(probed(args, context, &incoming, Path::new(&file)));
+        return Ok(record_probe(args, context, &incoming, Path::new(&file)));
     }
-    let Incoming { verb, is_sub, session } = incoming;
+    let IncomingEvent { verb, is_sub, session } = incoming;
     if args.defer && !args.client.defers(&args.event) {
         let message = format!("{} cannot be resumed at a {}", args.client.name(), args.event);
         return Err(Failure::new(Code::BadValue, message).hint("leave out --defer"));
     }
-    let (desk, actor) = sit_down(args, context)?;
+    let (desk, actor) = open_as_agent(args, context)?;
     // The deferred call of a subagent would be dropped silently.
     let may_defer = !is_sub && args.client.defers(&args.event);
     let defers = may_defer && (args.defer || is_resumed(&desk, &actor, &session)?);
-    let hook = Hook { args, context, desk, actor, defers, blocks };
+    let hook = HookCall { args, context, desk, actor, defers, blocks };
     note_call(&verb)?;
     match verb {
-        Verb::Call(call) => hook.call(&call),
-        Verb::Dialog(call, session) => hook.dialog(&call, &session),
-        Verb::Questions(questions) => hook.questions(&questions),
-        Verb::Ran(call) => {
+        ClientAction::Call(call) => hook.call(&call),
+        ClientAction::Dialog(call, session) => hook.dialog(&call, &session),
+        ClientAction::Questions(questions) => hook.questions(&questions),
+        ClientAction::Ran(call) => {
             call.map(|call| hook.desk.call_has_run(&hook.actor, &call)).transpose()?;
-            if is_sub { Ok(Said::default()) } else { hook.adds(String::new()) }
+            if is_sub { Ok(HookOutcome::default()) } else { hook.add_news(String::new()) }
         }
-        Verb::Start => {
-            let ignition = hook.desk.ignition(&hook.actor);
-            hook.adds(ignition)
+        ClientAction::Start => {
+            let ignition = hook.desk.startup_instructions(&hook.actor);
+            hook.add_news(ignition)
         }
-        Verb::Prompt => hook.adds(String::new()),
-        Verb::Stop { again: false } => hook.goes_on(),
-        Verb::End(session) => {
+        ClientAction::Prompt => hook.add_news(String::new()),
+        ClientAction::Stop { again: false } => hook.block_stop_with_news(),
+        ClientAction::End(session) => {
             hook.desk.session_has_ended(&hook.actor, &session)?;
-            Ok(Said::default())
+            Ok(HookOutcome::default())
         }
-        Verb::Stop { again: true } | Verb::Other => Ok(Said::default()),
+        ClientAction::Stop { again: true } | ClientAction::Other => Ok(HookOutcome::default()),
     }
 }
 
 /// Tells the worker that the hook is called: the work of an agent whose hook is not called is not merged.
-fn note_call(verb: &Verb) -> Result<()> {
+fn note_call(verb: &ClientAction) -> Result<()> {
     let file = std::env::var_os(HOOK_NOTES).filter(|file| !file.is_empty() && verb.may_run());
     if let Some(file) = file {
         writeln!(std::fs::File::options().append(true).create(true).open(file)?, "asked")?;
@@ -256,41 +256,47 @@ fn note_call(verb: &Verb) -> Result<()> {
 }
 
 /// Reads and parses the event of the client.
-fn hear(args: &Args) -> Result<Incoming> {
+fn read_event(args: &HookArgs) -> Result<IncomingEvent> {
     let mut bytes = vec![];
     std::io::stdin().lock().take(EVENT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > EVENT_BYTES_MAX {
         let message = format!("the event has more than {EVENT_BYTES_MAX} bytes");
         return Err(Failure::new(Code::TooLarge, message));
     }
-    Incoming::read(args.client, &args.event, &bytes)
+    IncomingEvent::read(args.client, &args.event, &bytes)
 }
 
 /// Records that the hook was run and if it could have ruled. Every call is denied.
-fn probed(args: &Args, context: &Context<'_>, incoming: &Incoming, file: &Path) -> Said {
-    let problem = sit_down(args, context).err().map(|failure| failure.message);
+fn record_probe(
+    args: &HookArgs,
+    context: &CliContext<'_>,
+    incoming: &IncomingEvent,
+    file: &Path,
+) -> HookOutcome {
+    let problem = open_as_agent(args, context).err().map(|failure| failure.message);
     let note = json!({"event": args.event, "problem": problem});
     let file = std::fs::File::options().append(true).create(true).open(file);
     // Without a record the check reports that no hook was run.
     let _ = file.and_then(|mut file| writeln!(file, "{note}"));
     match incoming.verb.may_run() {
-        true => Said::only(args.client.refuses(&args.event, PROBE_SAYS, false)),
-        false => Said::default(),
+        true => HookOutcome::only(args.client.denial(&args.event, PROBE_SAYS, false)),
+        false => HookOutcome::default(),
     }
 }
 
 /// Opens the desk and identifies the agent of this hook. A worker gives its agents their own token, which takes
 /// precedence over the one that the client's settings name for all of them; that of a person is ignored.
-fn sit_down(args: &Args, context: &Context<'_>) -> Result<(Desk, Actor)> {
+fn open_as_agent(args: &HookArgs, context: &CliContext<'_>) -> Result<(Desk, Actor)> {
     let desk = context.desk()?;
     let actor = agent(args, &desk)?;
     Ok((desk, actor))
 }
 
-fn agent(args: &Args, desk: &Desk) -> Result<Actor> {
-    let actor = match who::connected(desk, args.token_file.as_deref(), Door::Hook)? {
+fn agent(args: &HookArgs, desk: &Desk) -> Result<Actor> {
+    let actor = match identity::connected_agent(desk, args.token_file.as_deref(), EntryPoint::Hook)?
+    {
         Some(actor) if actor.role == Role::Agent => actor,
-        _ => who::actor(desk)?,
+        _ => identity::actor(desk)?,
     };
     check_is_agent(&actor)?;
     Ok(actor)
@@ -305,85 +311,89 @@ fn check_is_agent(actor: &Actor) -> Result<()> {
     Err(Failure::new(Code::BadToken, message).hint(hint))
 }
 
-impl Hook<'_> {
+impl HookCall<'_> {
     /// Rules on a call; if a person is asked, waits for their answer.
-    fn call(&self, call: &ToolCall) -> Result<Said> {
+    fn call(&self, call: &ToolCall) -> Result<HookOutcome> {
         let began = Instant::now();
-        let Args { client, event, .. } = self.args;
+        let HookArgs { client, event, .. } = self.args;
         loop {
             let ruling = self.desk.rule_on_call(&self.actor, call.clone())?;
             match &ruling {
                 CallRuling::Held(gate) if self.defers => return Ok(later(event, gate)),
                 CallRuling::Held(gate) if self.waits(gate.opened.id, began)? => {}
-                _ => return Ok(Said::only(client.says(event, &ruling))),
+                _ => return Ok(HookOutcome::only(client.call_response(event, &ruling))),
             }
         }
     }
 
     /// Rules on a call beside the client's own prompt. The first answer counts.
-    fn dialog(&self, call: &ToolCall, session: &str) -> Result<Said> {
+    fn dialog(&self, call: &ToolCall, session: &str) -> Result<HookOutcome> {
         let began = Instant::now();
-        let Args { client, event, .. } = self.args;
+        let HookArgs { client, event, .. } = self.args;
         let mut is_watched = false;
         loop {
             let ruling = self.desk.rule_on_prompt(&self.actor, call.clone(), session)?;
             let CallRuling::Held(gate) = &ruling else {
-                return Ok(Said::only(client.says(event, &ruling)));
+                return Ok(HookOutcome::only(client.call_response(event, &ruling)));
             };
             if !is_watched {
-                self.take_back_when_ended(gate.opened.id)?;
+                self.withdraw_when_ended(gate.opened.id)?;
                 is_watched = true;
             }
             if !self.waits(gate.opened.id, began)? {
-                return Ok(Said::only(client.says(event, &ruling)));
+                return Ok(HookOutcome::only(client.call_response(event, &ruling)));
             }
             // Answered in the client's own terminal: asking again would open another question.
             if self.desk.gate(gate.opened.id)?.verdict().is_none() {
-                return Ok(Said::default());
+                return Ok(HookOutcome::default());
             }
         }
     }
 
     /// Returns people's answers to questions, if they come in time.
-    fn questions(&self, questions: &Questions) -> Result<Said> {
+    fn questions(&self, questions: &QuestionCall) -> Result<HookOutcome> {
         let began = Instant::now();
-        let Args { client, event, .. } = self.args;
-        let Questions { call, asked } = questions;
+        let HookArgs { client, event, .. } = self.args;
+        let QuestionCall { call, asked } = questions;
         loop {
             let answer = match self.desk.ask_for_call(&self.actor, call.clone(), asked.clone())? {
                 QuestionsRuling::Answered(answers) => {
                     let arguments = questions.answered(&answers);
-                    Answer::said(client.allows(event, "answered by a person", Some(&arguments)))
+                    HookResponse::said(client.allows(
+                        event,
+                        "answered by a person",
+                        Some(&arguments),
+                    ))
                 }
-                QuestionsRuling::Denied(ruling) => client.says(event, &ruling),
+                QuestionsRuling::Denied(ruling) => client.call_response(event, &ruling),
                 QuestionsRuling::Held(gate) if self.defers => return Ok(later(event, &gate)),
                 QuestionsRuling::Held(gate) => match self.waits(gate.opened.id, began)? {
                     true => continue,
-                    false => client.says(event, &CallRuling::Held(gate)),
+                    false => client.call_response(event, &CallRuling::Held(gate)),
                 },
             };
-            return Ok(Said::only(answer));
+            return Ok(HookOutcome::only(answer));
         }
     }
 
     /// True if a gate has ended within the time that is left.
     fn waits(&self, gate: GateId, began: Instant) -> Result<bool> {
         let left = self.args.hold.saturating_sub(began.elapsed());
-        let sending = courier::meanwhile(self.context, &self.desk);
+        let sending = notice_sending::send_in_background(self.context, &self.desk);
         let waited = self.desk.wait(gate, Some(left))?;
         drop(sending);
         match waited {
-            Waited::Ended(_) => {
+            WaitOutcome::Ended(_) => {
                 // The token may have been revoked in the meantime: then the answer is not delivered.
                 agent(self.args, &self.desk)?;
                 Ok(true)
             }
-            Waited::TimedOut(_) => Ok(false),
+            WaitOutcome::TimedOut(_) => Ok(false),
         }
     }
 
     /// Withdraws the question when the client ends the hook, since its own prompt was answered.
-    fn take_back_when_ended(&self, gate: GateId) -> Result<()> {
+    fn withdraw_when_ended(&self, gate: GateId) -> Result<()> {
         self.blocks.store(false, Ordering::SeqCst);
         let is_ended = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT, SIGHUP] {
@@ -401,28 +411,35 @@ impl Hook<'_> {
     }
 
     /// Delivers the agent's unread news, behind another text.
-    fn adds(self, first: String) -> Result<Said> {
-        let Args { client, event, .. } = self.args;
-        self.carries(first, |text| client.adds(event, text))
+    fn add_news(self, first: String) -> Result<HookOutcome> {
+        let HookArgs { client, event, .. } = self.args;
+        self.respond_with_news(first, |text| client.context_response(event, text))
     }
 
     /// Delivers them, and keeps the agent from ending its turn before that.
-    fn goes_on(self) -> Result<Said> {
+    fn block_stop_with_news(self) -> Result<HookOutcome> {
         let client = self.args.client;
-        self.carries(String::new(), |text| client.goes_on(text))
+        self.respond_with_news(String::new(), |text| client.stop_response(text))
     }
 
-    fn carries(self, first: String, in_words: impl Fn(&str) -> String) -> Result<Said> {
+    fn respond_with_news(
+        self,
+        first: String,
+        in_words: impl Fn(&str) -> String,
+    ) -> Result<HookOutcome> {
         let news = self.desk.news(&self.actor, NEWS_MAX)?;
         let told = Some(first).filter(|first| !first.is_empty());
         let lines: Vec<_> = told.into_iter().chain(news.iter().map(|n| n.text.clone())).collect();
         let text = in_words(&lines.join("\n"));
         // A client that takes no context has received none.
         let news = (!text.is_empty()).then_some((self.desk, self.actor, news));
-        Ok(Said { text, complaint: None, news })
+        Ok(HookOutcome { text, complaint: None, news })
     }
 }
 
-fn later(event: &str, gate: &Gate) -> Said {
-    Said::only(Answer::said(Client::later(event, &waits(gate.handle()))))
+fn later(event: &str, gate: &Gate) -> HookOutcome {
+    HookOutcome::only(HookResponse::said(HookClient::defer_response(
+        event,
+        &held_message(gate.handle()),
+    )))
 }

@@ -1,11 +1,11 @@
 //! `sayso policy check`: finds mistakes in policies.
 
-use super::files::{self, Given};
-use crate::commands::mistakes::Report;
-use crate::context::Context;
+use super::files::{self, PolicyFileArgs};
+use crate::commands::diagnostics::DiagnosticReport;
+use crate::context::CliContext;
 use crate::exit::Result;
-use sayso_core::{Code, Exit};
-use sayso_policy::Known;
+use sayso_core::{Code, CommandExit};
+use sayso_policy::KnownNames;
 
 /// Find every mistake in policies, with line and fix.
 ///
@@ -16,21 +16,23 @@ use sayso_policy::Known;
 #[command(after_help = "Examples:
   sayso policy check policy.yaml
   sayso policy check policy.yaml agent:rex=rex.yaml")]
-pub(crate) struct Args {
+pub(crate) struct PolicyCheckArgs {
     #[command(flatten)]
-    given: Given,
+    given: PolicyFileArgs,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: PolicyCheckArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     if args.given.files.is_empty() {
         let policies = files::in_force(context)?;
-        let report =
-            Report::new(policies.files().count(), policies.check(&Known::of_every_space()));
+        let report = DiagnosticReport::new(
+            policies.files().count(),
+            policies.check(&KnownNames::of_every_space()),
+        );
         return report.show(context, Code::BadPolicy);
     }
     let usual = args.given.usual();
     let texts = files::read(context, &args.given.files, &usual)?;
     let all = texts.iter().map(|t| (t.layer.clone(), t.file.as_str(), t.text.as_str()));
     let found = sayso_policy::mistakes(all, &files::known(context));
-    Report::new(texts.len(), found).show(context, Code::BadPolicy)
+    DiagnosticReport::new(texts.len(), found).show(context, Code::BadPolicy)
 }

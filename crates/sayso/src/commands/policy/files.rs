@@ -1,10 +1,10 @@
 //! Loads policies: from named files, each with its layer, or the active ones.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
 use sayso_core::Code;
 use sayso_engine::{ADMIN_POLICY, Desk, SPACE_POLICY, SettingKind};
-use sayso_policy::{FILE_BYTES_MAX, Known, Layer, Mistake, Policies, Policy};
+use sayso_policy::{FILE_BYTES_MAX, FileDiagnostic, KnownNames, Policy, PolicyLayer, PolicySet};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 /// The policies to examine: those in files, or the active ones.
 #[derive(clap::Args)]
-pub(crate) struct Given {
+pub(crate) struct PolicyFileArgs {
     /// Policy files, `-` for standard input; what is in force, unless given.
     #[arg(value_name = "FILE")]
-    pub(crate) files: Vec<Source>,
+    pub(crate) files: Vec<PolicySource>,
     /// The files are the policy of this agent, not of the space.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 }
 
-impl Given {
+impl PolicyFileArgs {
     /// The layer of files without a layer of their own.
-    pub(crate) fn usual(&self) -> Layer {
-        self.agent.clone().map_or(Layer::Space, Layer::Agent)
+    pub(crate) fn usual(&self) -> PolicyLayer {
+        self.agent.clone().map_or(PolicyLayer::Space, PolicyLayer::Agent)
     }
 }
 
@@ -35,23 +35,23 @@ const AGENT: &str = "agent/";
 /// A policy file and its layer, as it is typed: `FILE`, `admin=FILE`, `space=FILE`,
 /// `agent:NAME=FILE`; `-` is standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct PolicySource {
     /// The layer, if one was named.
-    layer: Option<Layer>,
+    layer: Option<PolicyLayer>,
     path: String,
 }
 
-impl FromStr for Source {
+impl FromStr for PolicySource {
     type Err = String;
 
     fn from_str(typed: &str) -> std::result::Result<Self, String> {
         let whole = || Self { layer: None, path: typed.into() };
         let Some((head, path)) = typed.split_once('=') else { return Ok(whole()) };
         let layer = match (head, head.strip_prefix("agent:")) {
-            ("admin", _) => Layer::Admin,
-            ("space", _) => Layer::Space,
+            ("admin", _) => PolicyLayer::Admin,
+            ("space", _) => PolicyLayer::Space,
             (_, Some("")) => return Err("an agent's policy is written agent:NAME=FILE".into()),
-            (_, Some(name)) => Layer::Agent(name.into()),
+            (_, Some(name)) => PolicyLayer::Agent(name.into()),
             // A name of a file may hold an equals sign.
             (_, None) => return Ok(whole()),
         };
@@ -60,37 +60,41 @@ impl FromStr for Source {
 }
 
 /// The text of a policy file.
-pub(crate) struct Text {
-    pub(crate) layer: Layer,
+pub(crate) struct PolicyText {
+    pub(crate) layer: PolicyLayer,
     pub(crate) file: String,
     pub(crate) text: String,
 }
 
-impl Text {
-    fn parse(&self) -> std::result::Result<Policy, Vec<Mistake>> {
+impl PolicyText {
+    fn parse(&self) -> std::result::Result<Policy, Vec<FileDiagnostic>> {
         Policy::parse(self.layer.clone(), &self.file, &self.text)
     }
 }
 
 /// Reads files; a file without a layer has the layer `usual`.
-pub(crate) fn read(context: &Context<'_>, sources: &[Source], usual: &Layer) -> Result<Vec<Text>> {
-    let read = |Source { layer, path }: &Source| {
+pub(crate) fn read(
+    context: &CliContext<'_>,
+    sources: &[PolicySource],
+    usual: &PolicyLayer,
+) -> Result<Vec<PolicyText>> {
+    let read = |PolicySource { layer, path }: &PolicySource| {
         let layer = layer.clone().unwrap_or_else(|| usual.clone());
         let (file, text) = match path.as_str() {
             "-" => ("stdin".to_owned(), context.text("-")?),
             path => (path.to_owned(), read_text(Path::new(path), FILE_BYTES_MAX)?),
         };
-        Ok(Text { layer, file, text })
+        Ok(PolicyText { layer, file, text })
     };
     sources.iter().map(read).collect()
 }
 
 /// The policies in these files; without any, the active ones.
 pub(crate) fn read_or_in_force(
-    context: &Context<'_>,
-    sources: &[Source],
-    usual: &Layer,
-) -> Result<Arc<Policies>> {
+    context: &CliContext<'_>,
+    sources: &[PolicySource],
+    usual: &PolicyLayer,
+) -> Result<Arc<PolicySet>> {
     match sources.is_empty() {
         true => in_force(context),
         false => {
@@ -101,17 +105,17 @@ pub(crate) fn read_or_in_force(
 }
 
 /// The policies in force.
-pub(crate) fn in_force(context: &Context<'_>) -> Result<Arc<Policies>> {
-    Ok(context.kept_desk()?.policies()?)
+pub(crate) fn in_force(context: &CliContext<'_>) -> Result<Arc<PolicySet>> {
+    Ok(context.desk_read_only()?.policies()?)
 }
 
 /// The policies as they would be, were these files set: each replaces its layer.
-pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<Text>) -> Result<Policies> {
-    let given: Vec<Layer> = texts.iter().map(|text| text.layer.clone()).collect();
+pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<PolicyText>) -> Result<PolicySet> {
+    let given: Vec<PolicyLayer> = texts.iter().map(|text| text.layer.clone()).collect();
     for setting in desk.settings(Some(SettingKind::Policy))? {
         let layer = layer_of(&setting.name);
         if let Some(text) = setting.body.filter(|_| !given.contains(&layer)) {
-            texts.push(Text { layer, file: format!("policy {}", setting.name), text });
+            texts.push(PolicyText { layer, file: format!("policy {}", setting.name), text });
         }
     }
     parse(&texts, &groups(desk)?)
@@ -119,9 +123,9 @@ pub(crate) fn as_if_set(desk: &Desk, mut texts: Vec<Text>) -> Result<Policies> {
 
 /// The names that policies may use: those of every space, and the groups of this one, if there is one. Files can be
 /// checked without a space as well.
-pub(crate) fn known(context: &Context<'_>) -> Known {
-    let groups = context.kept_desk().and_then(|desk| groups(&desk)).unwrap_or_default();
-    Known { groups, ..Known::of_every_space() }
+pub(crate) fn known(context: &CliContext<'_>) -> KnownNames {
+    let groups = context.desk_read_only().and_then(|desk| groups(&desk)).unwrap_or_default();
+    KnownNames { groups, ..KnownNames::of_every_space() }
 }
 
 fn groups(desk: &Desk) -> Result<BTreeMap<String, Vec<String>>> {
@@ -134,12 +138,12 @@ fn groups(desk: &Desk) -> Result<BTreeMap<String, Vec<String>>> {
 }
 
 /// The name under which a layer's policy is set.
-pub(crate) fn name_of(layer: &Layer) -> Result<String> {
+pub(crate) fn name_of(layer: &PolicyLayer) -> Result<String> {
     match layer {
-        Layer::Space => Ok(SPACE_POLICY.into()),
-        Layer::Admin => Ok(ADMIN_POLICY.into()),
-        Layer::Agent(name) => Ok(format!("{AGENT}{name}")),
-        Layer::Floor | Layer::Task(_) => {
+        PolicyLayer::Space => Ok(SPACE_POLICY.into()),
+        PolicyLayer::Admin => Ok(ADMIN_POLICY.into()),
+        PolicyLayer::Agent(name) => Ok(format!("{AGENT}{name}")),
+        PolicyLayer::Floor | PolicyLayer::Task(_) => {
             let what = format!("a policy of the {layer} is not set here");
             Err(Failure::new(Code::BadValue, what)
                 .hint("set the space's, or an agent's with: --agent NAME"))
@@ -147,16 +151,16 @@ pub(crate) fn name_of(layer: &Layer) -> Result<String> {
     }
 }
 
-fn layer_of(name: &str) -> Layer {
+fn layer_of(name: &str) -> PolicyLayer {
     match (name, name.strip_prefix(AGENT)) {
-        (_, Some(agent)) => Layer::Agent(agent.into()),
-        (ADMIN_POLICY, None) => Layer::Admin,
-        (_, None) => Layer::Space,
+        (_, Some(agent)) => PolicyLayer::Agent(agent.into()),
+        (ADMIN_POLICY, None) => PolicyLayer::Admin,
+        (_, None) => PolicyLayer::Space,
     }
 }
 
 /// Parses policies; an error if one of them has mistakes.
-fn parse(texts: &[Text], groups: &BTreeMap<String, Vec<String>>) -> Result<Policies> {
+fn parse(texts: &[PolicyText], groups: &BTreeMap<String, Vec<String>>) -> Result<PolicySet> {
     let (mut policies, mut mistakes) = (vec![], vec![]);
     for text in texts {
         match text.parse() {
@@ -165,12 +169,12 @@ fn parse(texts: &[Text], groups: &BTreeMap<String, Vec<String>>) -> Result<Polic
         }
     }
     match mistakes.is_empty() {
-        true => Ok(Policies::with_groups(policies, groups)),
+        true => Ok(PolicySet::with_groups(policies, groups)),
         false => Err(cannot_be_used(&mistakes)),
     }
 }
 
-fn cannot_be_used(mistakes: &[Mistake]) -> Failure {
+fn cannot_be_used(mistakes: &[FileDiagnostic]) -> Failure {
     let all: String = mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect();
     Failure::new(Code::BadPolicy, format!("the policy cannot be used:{all}"))
         .hint("mend it, then see with: sayso policy check FILE")
@@ -208,12 +212,12 @@ mod tests {
 
     #[test]
     fn a_file_names_its_layer() {
-        let source = |typed: &str| typed.parse::<Source>().map(|s| (s.layer, s.path));
+        let source = |typed: &str| typed.parse::<PolicySource>().map(|s| (s.layer, s.path));
         let plain = |path: &str| Ok((None, path.to_owned()));
         assert_eq!(source("p.yaml"), plain("p.yaml"));
         assert_eq!(source("a=b.yaml"), plain("a=b.yaml"));
-        assert_eq!(source("admin=p.yaml"), Ok((Some(Layer::Admin), "p.yaml".into())));
-        let rex = Some(Layer::Agent("rex".into()));
+        assert_eq!(source("admin=p.yaml"), Ok((Some(PolicyLayer::Admin), "p.yaml".into())));
+        let rex = Some(PolicyLayer::Agent("rex".into()));
         assert_eq!(source("agent:rex=a=b.yaml"), Ok((rex, "a=b.yaml".into())));
         assert!(source("agent:=p.yaml").is_err());
     }

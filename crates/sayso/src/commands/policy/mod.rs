@@ -14,10 +14,10 @@ mod suggest;
 mod test;
 pub(crate) mod wire;
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
 use clap::Subcommand;
-use sayso_core::Exit;
+use sayso_core::CommandExit;
 
 /// Policies: what agents may do by themselves, what a person is asked, what never happens.
 ///
@@ -35,49 +35,49 @@ use sayso_core::Exit;
   sayso policy set policy.yaml                    put it in force
 
 A policy file is of the space, unless it is written as admin=FILE or agent:NAME=FILE.")]
-pub(crate) struct Args {
+pub(crate) struct PolicyArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PolicyCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum PolicyCommand {
     /// Find every mistake in policies, with line and fix.
-    Check(check::Args),
+    Check(check::PolicyCheckArgs),
     /// Say what policies make of a request, by which rule, and why.
-    Explain(Box<explain::Args>),
+    Explain(Box<explain::PolicyExplainArgs>),
     /// Run the tests that are written in policies.
-    Test(test::Args),
+    Test(test::PolicyTestArgs),
     /// Policies to start from.
-    Presets(presets::Args),
+    Presets(presets::PolicyPresetsArgs),
     /// Show the policy in force.
-    Show(show::Args),
+    Show(show::PolicyShowArgs),
     /// Put a policy in force, or take it away.
-    Set(set::Args),
+    Set(set::PolicySetArgs),
     /// Change the policy in force in your editor.
-    Edit(edit::Args),
+    Edit(edit::PolicyEditArgs),
     /// Show what a policy would have changed, over what was really asked.
-    Replay(replay::Args),
+    Replay(replay::PolicyReplayArgs),
     /// Rules that your own answers suggest.
-    Suggest(suggest::Args),
+    Suggest(suggest::PolicySuggestArgs),
     /// Decisions that hold for the same again.
-    Remembered(remembered::Args),
+    Remembered(remembered::PolicyRememberedArgs),
     /// Let a decision be forgotten.
-    Forget(remembered::ForgetArgs),
+    Forget(remembered::PolicyForgetArgs),
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: PolicyArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     match args.verb {
-        Verb::Check(args) => check::run(args, context),
-        Verb::Explain(args) => explain::run(*args, context),
-        Verb::Test(args) => test::run(args, context),
-        Verb::Presets(args) => presets::run(args, context),
-        Verb::Show(args) => show::run(args, context),
-        Verb::Set(args) => set::run(args, context),
-        Verb::Edit(args) => edit::run(args, context),
-        Verb::Remembered(args) => remembered::run(args, context),
-        Verb::Forget(args) => remembered::forget(args, context),
-        Verb::Replay(args) => replay::run(args, context),
-        Verb::Suggest(args) => suggest::run(args, context),
+        PolicyCommand::Check(args) => check::run(args, context),
+        PolicyCommand::Explain(args) => explain::run(*args, context),
+        PolicyCommand::Test(args) => test::run(args, context),
+        PolicyCommand::Presets(args) => presets::run(args, context),
+        PolicyCommand::Show(args) => show::run(args, context),
+        PolicyCommand::Set(args) => set::run(args, context),
+        PolicyCommand::Edit(args) => edit::run(args, context),
+        PolicyCommand::Remembered(args) => remembered::run(args, context),
+        PolicyCommand::Forget(args) => remembered::forget(args, context),
+        PolicyCommand::Replay(args) => replay::run(args, context),
+        PolicyCommand::Suggest(args) => suggest::run(args, context),
     }
 }

@@ -1,12 +1,12 @@
 //! `sayso policy remembered` and `forget`: standing approvals.
 
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::Look;
-use crate::when;
-use sayso_core::Exit;
-use sayso_core::text::harmless_line;
-use sayso_engine::{Remembered, Scope};
+use crate::output::OutputStyle;
+use crate::time;
+use sayso_core::CommandExit;
+use sayso_core::text::sanitize_line;
+use sayso_engine::{ApprovalScope, StandingApproval};
 use serde::Serialize;
 
 /// Decisions that hold for the same request again, until they end or are forgotten.
@@ -15,11 +15,11 @@ use serde::Serialize;
   sayso approve g7k2 --remember 8h              the same again by the same agent needs no say-so
   sayso policy remembered
   sayso policy forget g7k2")]
-pub(crate) struct Args {}
+pub(crate) struct PolicyRememberedArgs {}
 
 /// A decision that is forgotten.
 #[derive(clap::Args)]
-pub(crate) struct ForgetArgs {
+pub(crate) struct PolicyForgetArgs {
     /// The gate it was made at, as `remembered` lists it.
     #[arg(value_name = "GATE")]
     gate: String,
@@ -27,7 +27,8 @@ pub(crate) struct ForgetArgs {
 
 /// A standing approval: it holds for the same request again.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct Entry {
+#[schemars(rename = "Entry")]
+pub(crate) struct StandingApprovalJson {
     /// The gate of the approval.
     gate: String,
     /// The request that was approved.
@@ -42,50 +43,52 @@ pub(crate) struct Entry {
     until: String,
 }
 
-pub(crate) fn run(_: Args, context: &Context<'_>) -> Result<Exit> {
-    let (desk, _) = context.sit_down_to_look()?;
+pub(crate) fn run(_: PolicyRememberedArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, _) = context.open_read_only()?;
     let all = desk.remembered()?;
     let out = context.out;
     if out.json {
-        let entries: Vec<_> = all.iter().map(|(gate, r)| Entry::of(gate, r)).collect();
+        let entries: Vec<_> =
+            all.iter().map(|(gate, r)| StandingApprovalJson::of(gate, r)).collect();
         out.json(&entries);
-        return Ok(Exit::Ok);
+        return Ok(CommandExit::Ok);
     }
     if all.is_empty() {
         out.remark("nothing is remembered");
     }
     for (gate, remembered) in &all {
-        let Entry { request, agent, by, .. } = Entry::of(gate, remembered);
+        let StandingApprovalJson { request, agent, by, .. } =
+            StandingApprovalJson::of(gate, remembered);
         let whose = match remembered.scope {
-            Scope::Task => format!("{agent} on that task"),
-            Scope::Agent => agent,
-            Scope::Space => "every agent".into(),
+            ApprovalScope::Task => format!("{agent} on that task"),
+            ApprovalScope::Agent => agent,
+            ApprovalScope::Space => "every agent".into(),
         };
-        let until = when::local(remembered.until);
-        let gate = out.paint(Look::Name, gate);
+        let until = time::local(remembered.until);
+        let gate = out.paint(OutputStyle::Name, gate);
         out.line(&format!(
             "{gate}  {}  for {whose}, until {until}, by {by}",
-            harmless_line(&request)
+            sanitize_line(&request)
         ));
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-pub(crate) fn forget(args: ForgetArgs, context: &Context<'_>) -> Result<Exit> {
-    let (desk, actor) = context.sit_down_as_person()?;
+pub(crate) fn forget(args: PolicyForgetArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let (desk, actor) = context.open_as_person()?;
     desk.forget(&actor, &args.gate)?;
-    let tick = context.out.paint(Look::Good, context.out.icon("✓", "ok:"));
+    let tick = context.out.paint(OutputStyle::Good, context.out.icon("✓", "ok:"));
     context.out.line(&format!("{tick} forgotten; it is asked again"));
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
-impl Entry {
-    fn of(gate: &str, remembered: &Remembered) -> Self {
-        let Remembered { request, scope, agent, by, until, .. } = remembered;
+impl StandingApprovalJson {
+    fn of(gate: &str, remembered: &StandingApproval) -> Self {
+        let StandingApproval { request, scope, agent, by, until, .. } = remembered;
         let scope = match scope {
-            Scope::Task => "task",
-            Scope::Agent => "agent",
-            Scope::Space => "space",
+            ApprovalScope::Task => "task",
+            ApprovalScope::Agent => "agent",
+            ApprovalScope::Space => "space",
         };
         Self {
             gate: gate.into(),
@@ -93,7 +96,7 @@ impl Entry {
             scope: scope.into(),
             agent: agent.clone(),
             by: by.clone(),
-            until: when::rfc3339(*until),
+            until: time::rfc3339(*until),
         }
     }
 }

@@ -1,17 +1,17 @@
 //! `sayso policy replay`: replays past requests against a policy.
 
-use super::files::{self, Source};
-use super::wire::{Change, Example, Replayed};
+use super::files::{self, PolicySource};
+use super::wire::{PolicyReplayReport, ReplayExampleJson, RulingChangeJson};
 use crate::card;
-use crate::commands::mistakes::count;
-use crate::context::Context;
+use crate::commands::diagnostics::count;
+use crate::context::CliContext;
 use crate::exit::Result;
-use crate::out::{Look, Out};
-use crate::when;
-use sayso_core::text::{harmless_line, shorten};
-use sayso_core::{Actor, Exit, GateId, Timestamp};
-use sayso_engine::{Desk, Recorded};
-use sayso_policy::Layer;
+use crate::output::{CliOutput, OutputStyle};
+use crate::time;
+use sayso_core::text::{sanitize_line, shorten};
+use sayso_core::{Actor, CommandExit, GateId, Timestamp};
+use sayso_engine::{Desk, RequestLogEntry};
+use sayso_policy::PolicyLayer;
 use std::cell::RefCell;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -27,10 +27,10 @@ const PAGE: usize = 500;
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   sayso policy replay policy.yaml --since 30d")]
-pub(crate) struct Args {
+pub(crate) struct PolicyReplayArgs {
     /// Policy files; `-` for standard input.
     #[arg(value_name = "FILE", required = true)]
-    files: Vec<Source>,
+    files: Vec<PolicySource>,
     /// The files are the policy of this agent, not of the space.
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -42,54 +42,54 @@ pub(crate) struct Args {
     examples: usize,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let usual = args.agent.map_or(Layer::Space, Layer::Agent);
+pub(crate) fn run(args: PolicyReplayArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let usual = args.agent.map_or(PolicyLayer::Space, PolicyLayer::Agent);
     let texts = files::read(context, &args.files, &usual)?;
-    let (desk, actor) = context.sit_down_to_look()?;
-    let since = when::past(&args.since, desk.now())?;
+    let (desk, actor) = context.open_read_only()?;
+    let since = time::past(&args.since, desk.now())?;
     let (now, new) = (desk.policies()?, files::as_if_set(&desk, texts)?);
-    let records = Records::since(&desk, &actor, since);
-    let requests = records
-        .iter()
-        .map(|Recorded { id, request, .. }| sayso_policy::Recorded { name: id, request });
+    let records = RecordReader::since(&desk, &actor, since);
+    let requests = records.iter().map(|RequestLogEntry { id, request, .. }| {
+        sayso_policy::RecordedRequest { name: id, request }
+    });
     let replay = new.replay(&now, requests, args.examples);
     records.end()?;
-    let mut replayed = Replayed::of(when::rfc3339(since), replay);
+    let mut replayed = PolicyReplayReport::of(time::rfc3339(since), replay);
     let examples = replayed.changes.iter_mut().flat_map(|change| &mut change.examples);
     examples.for_each(|example| name(&desk, example));
     match context.out.json {
         true => context.out.json(&replayed),
         false => print(context.out, &replayed, since),
     }
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Replaces the id of a gate by its handle.
-fn name(desk: &Desk, example: &mut Example) {
+fn name(desk: &Desk, example: &mut ReplayExampleJson) {
     let gate = example.name.parse::<GateId>().ok().and_then(|id| desk.gate(id).ok());
     if let Some(gate) = gate {
         example.name = gate.handle().to_owned();
     }
 }
 
-fn print(out: &Out, replayed: &Replayed, since: Timestamp) {
+fn print(out: &CliOutput, replayed: &PolicyReplayReport, since: Timestamp) {
     let looked = count(usize::try_from(replayed.looked).unwrap_or(usize::MAX), "request");
-    let (since, changed) = (when::local(since), replayed.changed);
+    let (since, changed) = (time::local(since), replayed.changed);
     out.line(&format!("{looked} since {since}, {changed} would be decided otherwise"));
     for change in replayed.changes.iter().filter(|change| !change.is_none()) {
         out.line("");
         out.line(&head(out, change));
-        for Example { name, request, before, after } in &change.examples {
-            let request = shorten(&harmless_line(request), out.width().saturating_sub(12));
-            out.line(&format!("  {}  {request}", out.paint(Look::Name, &short(name))));
+        for ReplayExampleJson { name, request, before, after } in &change.examples {
+            let request = shorten(&sanitize_line(request), out.width().saturating_sub(12));
+            out.line(&format!("  {}  {request}", out.paint(OutputStyle::Name, &short(name))));
             let rules = |rules: &[String]| match rules.is_empty() {
                 true => "no policy".to_owned(),
-                false => harmless_line(&rules.join(", ")),
+                false => sanitize_line(&rules.join(", ")),
             };
             let arrow = out.icon("→", "->");
             let why = format!("{} {arrow} {}", rules(before), rules(after));
             for line in card::indented(out, &why, "    ") {
-                out.line(&out.paint(Look::Faint, &line));
+                out.line(&out.paint(OutputStyle::Faint, &line));
             }
         }
     }
@@ -98,26 +98,26 @@ fn print(out: &Out, replayed: &Replayed, since: Timestamp) {
 /// A short name for a request without a gate: its time, with which its id begins.
 fn short(name: &str) -> String {
     match name.split_once('/').and_then(|(at, _)| at.parse().ok()) {
-        Some(micros) => when::local(Timestamp::from_micros(micros)),
-        None => harmless_line(name),
+        Some(micros) => time::local(Timestamp::from_micros(micros)),
+        None => sanitize_line(name),
     }
 }
 
-fn head(out: &Out, change: &Change) -> String {
-    let Change { before, after, count, .. } = change;
+fn head(out: &CliOutput, change: &RulingChangeJson) -> String {
+    let RulingChangeJson { before, after, count, .. } = change;
     let (look, meaning) = match (before.as_str(), after.as_str()) {
-        ("ask", "ask") => (Look::Warn, "would be asked otherwise"),
-        (_, "ask") => (Look::Warn, "gates would open"),
-        ("ask", "allow") => (Look::Good, "gates would not be there"),
-        (_, "allow") => (Look::Good, "would go through"),
-        (_, _) => (Look::Bad, "would be refused"),
+        ("ask", "ask") => (OutputStyle::Warn, "would be asked otherwise"),
+        (_, "ask") => (OutputStyle::Warn, "gates would open"),
+        ("ask", "allow") => (OutputStyle::Good, "gates would not be there"),
+        (_, "allow") => (OutputStyle::Good, "would go through"),
+        (_, _) => (OutputStyle::Bad, "would be refused"),
     };
     let arrow = out.icon("→", "->");
     format!("{} {count} {meaning}", out.paint(look, &format!("{before} {arrow} {after}:")))
 }
 
 /// Recorded requests, read a page at a time, with a progress message in a long read.
-pub(super) struct Records<'a> {
+pub(super) struct RecordReader<'a> {
     desk: &'a Desk,
     actor: &'a Actor,
     since: Timestamp,
@@ -125,13 +125,13 @@ pub(super) struct Records<'a> {
     began: Instant,
 }
 
-impl<'a> Records<'a> {
+impl<'a> RecordReader<'a> {
     pub(super) fn since(desk: &'a Desk, actor: &'a Actor, since: Timestamp) -> Self {
         Self { desk, actor, since, failure: RefCell::new(None), began: Instant::now() }
     }
 
-    /// All of them, oldest first. A failure ends the iterator, and is returned by [`Records::end`].
-    pub(super) fn iter(&self) -> impl Iterator<Item = Recorded> {
+    /// All of them, oldest first. A failure ends the iterator, and is returned by [`RecordReader::end`].
+    pub(super) fn iter(&self) -> impl Iterator<Item = RequestLogEntry> {
         let (mut last, mut is_over, mut seen) = (None, false, 0);
         let pages = std::iter::from_fn(move || {
             if is_over {

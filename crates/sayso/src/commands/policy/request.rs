@@ -2,11 +2,11 @@
 //! only turned into JSON.
 
 use super::files::read_text;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::when;
+use crate::time;
 use sayso_core::{Code, Timestamp};
-use sayso_policy::{Request, Time};
+use sayso_policy::{LocalTime, PolicyRequest};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -15,19 +15,19 @@ const REQUEST_BYTES_MAX: usize = 1024 * 1024;
 
 /// The request to put before a policy.
 #[derive(clap::Args)]
-pub(crate) struct Typed {
+pub(crate) struct RequestArgs {
     /// The request as JSON; `-` for standard input, `@FILE` for a file. Or say it with options.
     #[arg(value_name = "REQUEST", conflicts_with = "said")]
     request: Option<String>,
 
     #[command(flatten)]
-    said: Said,
+    said: RequestOptions,
 }
 
 /// A request, option by option.
 #[derive(clap::Args)]
 #[group(id = "said", multiple = true)]
-struct Said {
+struct RequestOptions {
     /// A call of this tool; Bash, where only a command is given.
     #[arg(long, value_name = "NAME", help_heading = "What is to happen")]
     tool: Option<String>,
@@ -98,9 +98,9 @@ struct Said {
     at: Option<String>,
 }
 
-impl Typed {
+impl RequestArgs {
     /// Parses the request.
-    pub(crate) fn read(&self, context: &Context<'_>) -> Result<Request> {
+    pub(crate) fn read(&self, context: &CliContext<'_>) -> Result<PolicyRequest> {
         let value = match &self.request {
             Some(typed) => {
                 let text = match typed.strip_prefix('@') {
@@ -122,7 +122,7 @@ fn no_request(error: &serde_json::Error) -> Failure {
     )
 }
 
-impl Said {
+impl RequestOptions {
     /// The request as JSON. `on` is derived from the first option; the others must fit it.
     fn value(&self) -> Result<Value> {
         let mut fields = Map::new();
@@ -186,15 +186,15 @@ impl Said {
 }
 
 /// The present local time.
-pub(super) fn now() -> Time {
-    Time::of(&jiff::Zoned::now())
+pub(super) fn now() -> LocalTime {
+    LocalTime::of(&jiff::Zoned::now())
 }
 
 /// The local time of a typed moment.
 fn time(typed: &str) -> Result<Value> {
     let now = jiff::Zoned::now();
-    let at = when::moment(typed, Timestamp::from_micros(now.timestamp().as_microsecond()))?;
+    let at = time::moment(typed, Timestamp::from_micros(now.timestamp().as_microsecond()))?;
     let at = jiff::Timestamp::from_microsecond(at.as_micros())
         .map_err(|error| Failure::new(Code::BadValue, error.to_string()))?;
-    Ok(json!(Time::of(&at.to_zoned(now.time_zone().clone()))))
+    Ok(json!(LocalTime::of(&at.to_zoned(now.time_zone().clone()))))
 }

@@ -1,12 +1,12 @@
 //! `sayso policy set`: activates or removes a policy.
 
-use super::files::{self, Source, name_of};
+use super::files::{self, PolicySource, name_of};
 use super::show;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::Result;
-use sayso_core::Exit;
-use sayso_engine::{Change, SettingKind};
-use sayso_policy::Layer;
+use sayso_core::CommandExit;
+use sayso_engine::{SettingChange, SettingKind};
+use sayso_policy::PolicyLayer;
 
 /// Put a policy in force, or take it away.
 ///
@@ -18,10 +18,10 @@ use sayso_policy::Layer;
   sayso policy set policy.yaml
   sayso policy set agent:rex=rex.yaml
   sayso policy set --remove --agent rex")]
-pub(crate) struct Args {
+pub(crate) struct PolicySetArgs {
     /// Policy files; `-` for standard input. Each takes the place of its layer.
     #[arg(value_name = "FILE", required_unless_present = "remove")]
-    files: Vec<Source>,
+    files: Vec<PolicySource>,
     /// The policy of this agent, not of the space.
     #[arg(long, value_name = "NAME", conflicts_with = "admin")]
     agent: Option<String>,
@@ -33,14 +33,14 @@ pub(crate) struct Args {
     remove: bool,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: PolicySetArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let layer = match (args.agent, args.admin) {
-        (Some(name), _) => Layer::Agent(name),
-        (None, true) => Layer::Admin,
-        (None, false) => Layer::Space,
+        (Some(name), _) => PolicyLayer::Agent(name),
+        (None, true) => PolicyLayer::Admin,
+        (None, false) => PolicyLayer::Space,
     };
-    let change = |layer: &Layer, body: Option<String>| -> Result<Change> {
-        Ok(Change { kind: SettingKind::Policy, name: name_of(layer)?, body })
+    let change = |layer: &PolicyLayer, body: Option<String>| -> Result<SettingChange> {
+        Ok(SettingChange { kind: SettingKind::Policy, name: name_of(layer)?, body })
     };
     let changes = match args.remove {
         true => vec![change(&layer, None)?],
@@ -50,10 +50,10 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
             all.collect::<Result<_>>()?
         }
     };
-    let (desk, actor) = context.sit_down_as_person()?;
+    let (desk, actor) = context.open_as_person()?;
     if desk.set(&actor, changes)? == 0 {
         context.out.remark("nothing changed: it is so already");
     }
     show::print(context, &desk, &show::in_force(&desk)?);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }

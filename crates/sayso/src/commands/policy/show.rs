@@ -2,15 +2,15 @@
 
 use super::wire::short;
 use crate::card;
-use crate::commands::mistakes::count;
-use crate::context::Context;
+use crate::commands::diagnostics::count;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::Look;
-use crate::when;
-use sayso_core::text::harmless_line;
-use sayso_core::{Code, Exit};
+use crate::output::OutputStyle;
+use crate::time;
+use sayso_core::text::sanitize_line;
+use sayso_core::{Code, CommandExit};
 use sayso_engine::Desk;
-use sayso_server::wire::InForce;
+use sayso_server::wire::ActivePolicies;
 
 /// Show what is in force, layer by layer, with its digest.
 ///
@@ -18,7 +18,7 @@ use sayso_server::wire::InForce;
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   sayso policy show --text > policy.yaml      to change it, then: sayso policy set policy.yaml")]
-pub(crate) struct Args {
+pub(crate) struct PolicyShowArgs {
     /// Print the policy of the space, as it was set.
     #[arg(long)]
     text: bool,
@@ -27,11 +27,11 @@ pub(crate) struct Args {
     agent: Option<String>,
 }
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
-    let desk = context.kept_desk()?;
+pub(crate) fn run(args: PolicyShowArgs, context: &CliContext<'_>) -> Result<CommandExit> {
+    let desk = context.desk_read_only()?;
     let wanted = match (args.agent, args.text) {
-        (Some(name), _) => Some(sayso_policy::Layer::Agent(name)),
-        (None, true) => Some(sayso_policy::Layer::Space),
+        (Some(name), _) => Some(sayso_policy::PolicyLayer::Agent(name)),
+        (None, true) => Some(sayso_policy::PolicyLayer::Space),
         (None, false) => None,
     };
     let mut policy = in_force(&desk)?;
@@ -47,19 +47,19 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
         };
         if !context.out.json {
             context.out.deliver(found.text.trim_end());
-            return Ok(Exit::Ok);
+            return Ok(CommandExit::Ok);
         }
     }
     print(context, &desk, &policy);
-    Ok(Exit::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// The active policy, with the person who set each layer.
-pub(super) fn in_force(desk: &Desk) -> Result<InForce> {
-    Ok(InForce::at(desk, &when::rfc3339)?)
+pub(super) fn in_force(desk: &Desk) -> Result<ActivePolicies> {
+    Ok(ActivePolicies::at(desk, &time::rfc3339)?)
 }
 
-pub(super) fn print(context: &Context<'_>, desk: &Desk, policy: &InForce) {
+pub(super) fn print(context: &CliContext<'_>, desk: &Desk, policy: &ActivePolicies) {
     let out = context.out;
     if out.json {
         return out.json(policy);
@@ -71,13 +71,13 @@ pub(super) fn print(context: &Context<'_>, desk: &Desk, policy: &InForce) {
     }
     let width = policy.layers.iter().map(|layer| layer.layer.chars().count()).max().unwrap_or(0);
     for layer in &policy.layers {
-        let name = out.paint(Look::Name, &card::pad(&harmless_line(&layer.layer), width));
+        let name = out.paint(OutputStyle::Name, &card::pad(&sanitize_line(&layer.layer), width));
         let (rules, tests) = (count(layer.rules, "rule"), count(layer.tests, "test"));
         let at = layer.set_at.parse::<jiff::Timestamp>().map(|at| at.as_microsecond());
         let at = at.map(sayso_core::Timestamp::from_micros).unwrap_or_else(|_| desk.now());
         let set =
-            format!("set {} by {}", when::relative(at, desk.now()), harmless_line(&layer.set_by));
-        out.line(&format!("{name}  {rules}, {tests}  {}", out.paint(Look::Faint, &set)));
+            format!("set {} by {}", time::relative(at, desk.now()), sanitize_line(&layer.set_by));
+        out.line(&format!("{name}  {rules}, {tests}  {}", out.paint(OutputStyle::Faint, &set)));
     }
-    out.line(&out.paint(Look::Faint, &format!("policy {}", short(&policy.digest))));
+    out.line(&out.paint(OutputStyle::Faint, &format!("policy {}", short(&policy.digest))));
 }

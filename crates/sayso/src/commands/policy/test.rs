@@ -1,13 +1,13 @@
 //! `sayso policy test`: runs policy tests.
 
-use super::files::{self, Given};
+use super::files::{self, PolicyFileArgs};
 use super::wire;
-use crate::context::Context;
+use crate::context::CliContext;
 use crate::exit::{Failure, Result};
-use crate::out::{Look, Out};
-use sayso_core::text::harmless_line;
-use sayso_core::{Code, Exit};
-use sayso_policy::Policies;
+use crate::output::{CliOutput, OutputStyle};
+use sayso_core::text::sanitize_line;
+use sayso_core::{Code, CommandExit};
+use sayso_policy::PolicySet;
 
 /// Run the tests that are written in policies.
 ///
@@ -24,9 +24,9 @@ use sayso_policy::Policies;
       request: {on: tool, tool: Bash, command: \"git push origin main\"}
       expect: ask
       by: pushes")]
-pub(crate) struct Args {
+pub(crate) struct PolicyTestArgs {
     #[command(flatten)]
-    given: Given,
+    given: PolicyFileArgs,
     /// Try known ways to run the commands it asks about or denies.
     #[arg(long)]
     smuggle: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Args {
 /// The maximum number of lines that are printed.
 const PASSED_MAX: usize = 50;
 
-pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
+pub(crate) fn run(args: PolicyTestArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let usual = args.given.usual();
     let policies = files::read_or_in_force(context, &args.given.files, &usual)?;
     if args.smuggle {
         return smuggle(context.out, &policies);
     }
-    let tested = wire::Tested::of(policies.run_tests());
+    let tested = wire::PolicyTestReport::of(policies.run_tests());
     match context.out.json {
         true => context.out.json(&tested),
         false => print(context.out, &tested),
@@ -49,13 +49,13 @@ pub(crate) fn run(args: Args, context: &Context<'_>) -> Result<Exit> {
     match (tested.failed, tested.passed) {
         (0, 0) => Err(Failure::new(Code::PolicyTest, "there is no test to run")
             .hint("write some, as in: sayso policy presets balanced")),
-        (0, _) => Ok(Exit::Ok),
+        (0, _) => Ok(CommandExit::Ok),
         (1, passed) => Err(failed(format!("1 of {} tests fails", passed + 1))),
         (failed_, passed) => Err(failed(format!("{failed_} of {} tests fail", failed_ + passed))),
     }
 }
 
-fn smuggle(out: &Out, policies: &Policies) -> Result<Exit> {
+fn smuggle(out: &CliOutput, policies: &PolicySet) -> Result<CommandExit> {
     let report = wire::SmuggleReport::of(policies.smuggle());
     if report.commands.is_empty() {
         return Err(Failure::new(Code::PolicyTest, "no rule asks about a command or denies one")
@@ -67,7 +67,7 @@ fn smuggle(out: &Out, policies: &Policies) -> Result<Exit> {
         print_smuggled(out, &report);
     }
     match report.passed.len() {
-        0 => Ok(Exit::Ok),
+        0 => Ok(CommandExit::Ok),
         passed => {
             let message = format!("{passed} of {} lines pass", report.tried);
             Err(Failure::new(Code::Smuggled, message)
@@ -76,11 +76,11 @@ fn smuggle(out: &Out, policies: &Policies) -> Result<Exit> {
     }
 }
 
-fn print_smuggled(out: &Out, report: &wire::SmuggleReport) {
+fn print_smuggled(out: &CliOutput, report: &wire::SmuggleReport) {
     for passed in report.passed.iter().take(PASSED_MAX) {
-        let mark = out.paint(Look::Bad, out.icon("✗", "FAIL"));
-        let line = harmless_line(&passed.line.replace('\n', "⏎"));
-        out.line(&format!("{mark} {}: {line}", harmless_line(&passed.command)));
+        let mark = out.paint(OutputStyle::Bad, out.icon("✗", "FAIL"));
+        let line = sanitize_line(&passed.line.replace('\n', "⏎"));
+        out.line(&format!("{mark} {}: {line}", sanitize_line(&passed.command)));
     }
     if report.passed.len() > PASSED_MAX {
         out.line(&format!(
@@ -89,10 +89,10 @@ fn print_smuggled(out: &Out, report: &wire::SmuggleReport) {
         ));
     }
     for pattern in &report.left_out {
-        out.remark(&format!("not tried, it is no plain command: {}", harmless_line(pattern)));
+        out.remark(&format!("not tried, it is no plain command: {}", sanitize_line(pattern)));
     }
     if report.passed.is_empty() {
-        let mark = out.paint(Look::Good, out.icon("✓", "ok"));
+        let mark = out.paint(OutputStyle::Good, out.icon("✓", "ok"));
         let (tried, commands) = (report.tried, report.commands.len());
         let word = if commands == 1 { "command" } else { "commands" };
         out.line(&format!("{mark} none of {tried} lines runs one of {commands} {word} unasked"));
@@ -104,17 +104,17 @@ fn failed(what: String) -> Failure {
         .hint("see which rule decides and why with: sayso policy explain REQUEST --file FILE")
 }
 
-fn print(out: &Out, tested: &wire::Tested) {
+fn print(out: &CliOutput, tested: &wire::PolicyTestReport) {
     for test in tested.tests.iter().filter(|test| !test.passed) {
-        let place = harmless_line(&format!("{}:{}", test.file, test.line));
-        let mark = out.paint(Look::Bad, out.icon("✗", "FAIL"));
-        let place = out.paint(Look::Name, &place);
-        out.line(&format!("{mark} {place}: {}", harmless_line(&test.name)));
-        let why = harmless_line(test.failure.as_deref().unwrap_or_default());
+        let place = sanitize_line(&format!("{}:{}", test.file, test.line));
+        let mark = out.paint(OutputStyle::Bad, out.icon("✗", "FAIL"));
+        let place = out.paint(OutputStyle::Name, &place);
+        out.line(&format!("{mark} {place}: {}", sanitize_line(&test.name)));
+        let why = sanitize_line(test.failure.as_deref().unwrap_or_default());
         out.line(&format!("    {why}"));
     }
     if tested.passed > 0 {
-        let mark = out.paint(Look::Good, out.icon("✓", "ok"));
+        let mark = out.paint(OutputStyle::Good, out.icon("✓", "ok"));
         let word = if tested.passed == 1 { "test passes" } else { "tests pass" };
         out.line(&format!("{mark} {} {word}", tested.passed));
     }

@@ -1,13 +1,14 @@
 //! The JSON output of `sayso policy …`. Fields are only ever added.
 
-use sayso_core::text::harmless_line;
+use sayso_core::text::sanitize_line;
 use sayso_policy as policy;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A policy to start from.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Preset {
+#[schemars(rename = "Preset")]
+pub(crate) struct PresetJson {
     /// The name of the preset.
     pub(crate) name: String,
     /// A description in one line.
@@ -16,8 +17,8 @@ pub(crate) struct Preset {
     text: String,
 }
 
-impl Preset {
-    pub(crate) fn of(preset: policy::Preset) -> Self {
+impl PresetJson {
+    pub(crate) fn of(preset: policy::PolicyPreset) -> Self {
         let (name, text) = (preset.as_str(), preset.text());
         // The first line of each is its description: `# name: words`.
         let first = text.lines().next().unwrap_or_default();
@@ -29,18 +30,20 @@ impl Preset {
 
 /// The results of the tests in policies.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Tested {
+#[schemars(rename = "Tested")]
+pub(crate) struct PolicyTestReport {
     /// The number of tests that passed.
     pub(crate) passed: usize,
     /// The number of tests that failed.
     pub(crate) failed: usize,
     /// All of them, in the order of the files.
-    pub(crate) tests: Vec<Test>,
+    pub(crate) tests: Vec<PolicyTestJson>,
 }
 
 /// The result of one test.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Test {
+#[schemars(rename = "Test")]
+pub(crate) struct PolicyTestJson {
     /// The file it is in.
     pub(crate) file: String,
     /// The line it starts at.
@@ -53,14 +56,14 @@ pub(crate) struct Test {
     pub(crate) failure: Option<String>,
 }
 
-impl Tested {
+impl PolicyTestReport {
     pub(crate) fn of(outcomes: Vec<policy::TestOutcome>) -> Self {
         let test = |outcome: policy::TestOutcome| {
             let passed = outcome.passed();
             let policy::TestOutcome { file, line, name, failure } = outcome;
-            Test { file, line, name, passed, failure }
+            PolicyTestJson { file, line, name, passed, failure }
         };
-        let tests: Vec<Test> = outcomes.into_iter().map(test).collect();
+        let tests: Vec<PolicyTestJson> = outcomes.into_iter().map(test).collect();
         let passed = tests.iter().filter(|test| test.passed).count();
         Self { passed, failed: tests.len() - passed, tests }
     }
@@ -74,14 +77,15 @@ pub(crate) struct SmuggleReport {
     /// The number of lines that were tried.
     pub(crate) tried: usize,
     /// The lines that no rule stops.
-    pub(crate) passed: Vec<SmuggledLine>,
+    pub(crate) passed: Vec<SmuggledLineJson>,
     /// Patterns for which no plain line could be written.
     pub(crate) left_out: Vec<String>,
 }
 
 /// A line that runs a command past the rule about it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct SmuggledLine {
+#[schemars(rename = "SmuggledLine")]
+pub(crate) struct SmuggledLineJson {
     /// The command that is hidden.
     pub(crate) command: String,
     /// The kind of hiding.
@@ -91,12 +95,12 @@ pub(crate) struct SmuggledLine {
 }
 
 impl SmuggleReport {
-    pub(crate) fn of(smuggled: policy::Smuggled) -> Self {
-        let line = |passed: policy::SmuggledLine| {
-            let policy::SmuggledLine { target, section, line } = passed;
-            SmuggledLine { command: target, kind: section, line }
+    pub(crate) fn of(smuggled: policy::BypassReport) -> Self {
+        let line = |passed: policy::BypassLine| {
+            let policy::BypassLine { target, section, line } = passed;
+            SmuggledLineJson { command: target, kind: section, line }
         };
-        let policy::Smuggled { targets, tried, passed, left_out } = smuggled;
+        let policy::BypassReport { targets, tried, passed, left_out } = smuggled;
         let passed = passed.into_iter().map(line).collect();
         Self { commands: targets, tried, passed, left_out }
     }
@@ -105,7 +109,7 @@ impl SmuggleReport {
 /// A position as `file:line`, made harmless.
 pub(crate) fn place(file: &str, line: Option<u64>) -> String {
     let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    harmless_line(&format!("{file}{line}"))
+    sanitize_line(&format!("{file}{line}"))
 }
 
 /// A short prefix of a digest, enough to tell two apart.
@@ -116,7 +120,8 @@ pub(crate) fn short(digest: &str) -> String {
 
 /// The changes that a policy would have made.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Replayed {
+#[schemars(rename = "Replayed")]
+pub(crate) struct PolicyReplayReport {
     /// The time of the oldest request examined.
     pub(crate) since: String,
     /// The number of requests examined.
@@ -124,12 +129,13 @@ pub(crate) struct Replayed {
     /// The number of requests that would be decided differently.
     pub(crate) changed: u64,
     /// The counts by kind of change; requests that stay the same come without examples.
-    pub(crate) changes: Vec<Change>,
+    pub(crate) changes: Vec<RulingChangeJson>,
 }
 
 /// A kind of change.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Change {
+#[schemars(rename = "Change")]
+pub(crate) struct RulingChangeJson {
     /// The present decision: allow, ask or deny.
     pub(crate) before: String,
     /// The decision under the new policy.
@@ -139,12 +145,13 @@ pub(crate) struct Change {
     /// The number of such requests.
     pub(crate) count: u64,
     /// The first few requests of this kind.
-    pub(crate) examples: Vec<Example>,
+    pub(crate) examples: Vec<ReplayExampleJson>,
 }
 
 /// A request that would be decided differently.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Example {
+#[schemars(rename = "Example")]
+pub(crate) struct ReplayExampleJson {
     /// The gate it was asked at, or its id.
     pub(crate) name: String,
     /// The request, in a line.
@@ -155,37 +162,39 @@ pub(crate) struct Example {
     pub(crate) after: Vec<String>,
 }
 
-impl Replayed {
-    pub(crate) fn of(since: String, replay: policy::Replay) -> Self {
-        let change = |(change, changed): (policy::Change, policy::Changed)| Change {
-            before: change.before.to_string(),
-            after: change.after.to_string(),
-            asked_otherwise: change.asked_otherwise,
-            count: changed.count,
-            examples: changed.examples.into_iter().map(Example::of).collect(),
-        };
+impl PolicyReplayReport {
+    pub(crate) fn of(since: String, replay: policy::ReplayReport) -> Self {
+        let change =
+            |(change, changed): (policy::RulingChange, policy::ChangedRequests)| RulingChangeJson {
+                before: change.before.to_string(),
+                after: change.after.to_string(),
+                asked_otherwise: change.asked_otherwise,
+                count: changed.count,
+                examples: changed.examples.into_iter().map(ReplayExampleJson::of).collect(),
+            };
         let (looked, changed) = (replay.looked, replay.changed());
         Self { since, looked, changed, changes: replay.changes.into_iter().map(change).collect() }
     }
 }
 
-impl Change {
+impl RulingChangeJson {
     /// True if nothing would change.
     pub(crate) fn is_none(&self) -> bool {
         self.before == self.after && !self.asked_otherwise
     }
 }
 
-impl Example {
-    fn of(example: policy::Example) -> Self {
-        let policy::Example { name, request, before, after } = example;
+impl ReplayExampleJson {
+    fn of(example: policy::ReplayExample) -> Self {
+        let policy::ReplayExample { name, request, before, after } = example;
         Self { name, request, before, after }
     }
 }
 
 /// A rule that people's answers suggest.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Suggestion {
+#[schemars(rename = "Suggestion")]
+pub(crate) struct SuggestionJson {
     /// The suggested rule, as YAML.
     pub(crate) rule: String,
     /// The rule to give it to as its `unless`; none if it is a rule of its own.
@@ -198,9 +207,9 @@ pub(crate) struct Suggestion {
     pub(crate) examples: Vec<String>,
 }
 
-impl Suggestion {
-    pub(crate) fn of(suggestion: policy::Suggestion) -> Self {
-        let policy::Suggestion { rule, exception_of, approved, people, examples } = suggestion;
+impl SuggestionJson {
+    pub(crate) fn of(suggestion: policy::RuleSuggestion) -> Self {
+        let policy::RuleSuggestion { rule, exception_of, approved, people, examples } = suggestion;
         Self { rule, exception_of, approved, people: people.into_iter().collect(), examples }
     }
 }

@@ -14,19 +14,19 @@ const HOSTILE: &[&str] = &[
 
 fn hostile() -> Vec<Gate> {
     let all = HOSTILE.join("\n");
-    let shape = Shape::Choice {
+    let shape = AnswerShape::Choice {
         options: options(&[(HOSTILE[0], HOSTILE[1]), ("fine", "")]),
         multi: false,
         other: false,
     };
-    let mut asked = opened(1, Kind::Input, shape, &all);
+    let mut asked = opened(1, GateKind::Input, shape, &all);
     asked.lineage.asker = HOSTILE[0].into();
     asked.card.narrative = format!("{all}{}the end", "\n".repeat(300));
     asked.card.facts = vec![
-        Fact { name: HOSTILE[3].into(), value: all.clone().into(), verified: false },
-        Fact { name: "wide".into(), value: "x".repeat(10_000).into(), verified: true },
+        CardFact { name: HOSTILE[3].into(), value: all.clone().into(), verified: false },
+        CardFact { name: "wide".into(), value: "x".repeat(10_000).into(), verified: true },
     ];
-    let mut wide = opened(2, Kind::Approval, Shape::Verdict, &"日本語".repeat(200));
+    let mut wide = opened(2, GateKind::Approval, AnswerShape::Verdict, &"日本語".repeat(200));
     wide.card.narrative = "x".repeat(10_000);
     vec![waits(asked, 5), waits(wide, 5)]
 }
@@ -97,7 +97,7 @@ fn what_is_picked_is_what_was_written() {
     stage.prove();
     stage.pass(5_100);
     let sent = stage.done.iter().find_map(|effect| match effect {
-        Effect::Send(says) => says.first().map(|say| say.answer.clone()),
+        InboxEffect::Send(says) => says.first().map(|say| say.answer.clone()),
         _ => None,
     });
     assert_eq!(sent.unwrap(), Answer::choice(vec![HOSTILE[0].into()], None));

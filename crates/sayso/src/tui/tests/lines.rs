@@ -2,27 +2,27 @@
 
 use super::*;
 use crate::exit::Failure;
-use crate::tui::kept::unsaid;
-use crate::tui::state::{Mode, What, Writing, Written};
+use crate::tui::drafts::unsent_drafts;
+use crate::tui::state::{EditedText, EditorContent, EditorSession, InputMode};
 use sayso_core::Code;
 
 fn two() -> Vec<Gate> {
     vec![verdict(1, "First?"), verdict(2, "Second?")]
 }
 
-fn one(shape: Shape, kind: Kind) -> Gate {
+fn one(shape: AnswerShape, kind: GateKind) -> Gate {
     waits(opened(1, kind, shape, "Well?"), 1)
 }
 
 fn choice(names: &[&str], multi: bool, other: bool) -> Gate {
     let names: Vec<_> = names.iter().map(|name| (*name, "")).collect();
-    one(Shape::Choice { options: options(&names), multi, other }, Kind::Input)
+    one(AnswerShape::Choice { options: options(&names), multi, other }, GateKind::Input)
 }
 
 fn line(stage: &Stage) -> &str {
     match &stage.state.mode {
-        Mode::Field(field) | Mode::Cut(field) => &field.text,
-        Mode::Look | Mode::Help { .. } | Mode::Palette { .. } => "",
+        InputMode::Field(field) | InputMode::Cut(field) => &field.text,
+        InputMode::Look | InputMode::Help { .. } | InputMode::Palette { .. } => "",
     }
 }
 
@@ -39,18 +39,18 @@ fn said(stage: &mut Stage) -> Answer {
     stage.prove();
     stage.pass(5_100);
     let sent = stage.done.iter().rev().find_map(|effect| match effect {
-        Effect::Send(says) => says.first().map(|say| say.answer.clone()),
+        InboxEffect::Send(says) => says.first().map(|say| say.answer.clone()),
         _ => None,
     });
     sent.unwrap()
 }
 
-fn opens_on(stage: &Stage) -> (Written, String) {
+fn opens_on(stage: &Stage) -> (EditorSession, String) {
     let opened = stage.done.iter().rev().find_map(|effect| match effect {
-        Effect::Write(written, Writing::Below { begun, .. }) => {
+        InboxEffect::Write(written, EditorContent::Below { begun, .. }) => {
             Some((written.clone(), begun.clone()))
         }
-        Effect::Write(written, Writing::Json(text) | Writing::Form(text)) => {
+        InboxEffect::Write(written, EditorContent::Json(text) | EditorContent::Form(text)) => {
             Some((written.clone(), text.clone()))
         }
         _ => None,
@@ -75,9 +75,9 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
                 false => revised(&gates[0], "Delete 4,000 files?"),
             };
             stage.refresh(vec![gates[1].clone()], vec![now]);
-            assert!(matches!(stage.state.mode, Mode::Cut(_)), "{key}");
+            assert!(matches!(stage.state.mode, InputMode::Cut(_)), "{key}");
             type_slowly(&mut stage, rest);
-            stage.happen(Event::Pasted("a\n".into()));
+            stage.happen(InboxEvent::Pasted("a\n".into()));
             assert!(line(&stage).ends_with("because "), "{key}: {}", line(&stage));
             let screen = stage.draw();
             let title = match is_over {
@@ -89,7 +89,7 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             stage.keys(&["Enter"]);
             stage.draw();
             type_slowly(&mut stage, "aaara");
-            assert_eq!(stage.state.mode, Mode::Look, "{key}");
+            assert_eq!(stage.state.mode, InputMode::Look, "{key}");
             assert!(stage.state.proving.is_empty() && !stage.state.is_leaving, "{key}");
             stage.prove();
             stage.pass(10_000);
@@ -97,7 +97,7 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             // The same key reopens it, if the card is open.
             stage.keys(&[key]);
             match is_over {
-                true => assert_eq!(stage.state.mode, Mode::Look),
+                true => assert_eq!(stage.state.mode, InputMode::Look),
                 false => assert!(line(&stage).ends_with("because "), "{key}: {}", line(&stage)),
             }
             tried += 1;
@@ -117,7 +117,7 @@ fn a_line_about_several_is_cut_off_by_each() {
     let now = revised(&gates[0], "Other?");
     stage.refresh(vec![now.clone(), gates[1].clone()], vec![now]);
     type_slowly(&mut stage, "a a");
-    assert!(matches!(stage.state.mode, Mode::Cut(_)));
+    assert!(matches!(stage.state.mode, InputMode::Cut(_)));
 }
 
 /// The filter line is about no card, so it stays open.
@@ -155,7 +155,7 @@ fn what_is_not_found_is_not_answered() {
 /// Left with Esc, the text is there again; left with the program, it is printed.
 #[test]
 fn what_was_typed_is_kept() {
-    let gate = one(Shape::Text, Kind::Input);
+    let gate = one(AnswerShape::Text, GateKind::Input);
     let mut stage = Stage::with((120, 40), vec![gate.clone()]);
     stage.keys(&["e"]);
     stage.write("first words");
@@ -168,21 +168,22 @@ fn what_was_typed_is_kept() {
     let (written, begun) = opens_on(&stage);
     assert_eq!(begun, "first words");
     let failure = Failure::new(Code::Editor, "the editor cannot be started");
-    stage.happen(Event::Written(written.clone(), Err(failure)));
+    stage.happen(InboxEvent::Written(written.clone(), Err(failure)));
     stage.settle();
     stage.keys(&["e"]);
     assert_eq!(line(&stage), "first words");
     // It is left without saving.
     stage.keys(&["Tab"]);
-    stage.happen(Event::Written(written, Ok(None)));
+    stage.happen(InboxEvent::Written(written, Ok(None)));
     assert!(stage.draw().contains("not saved in the editor"));
     stage.settle();
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
     stage.keys(&["e", "Enter"]);
-    assert_eq!(unsaid(&stage.state).len(), 1);
+    assert_eq!(unsent_drafts(&stage.state).len(), 1);
     assert!(
-        unsaid(&stage.state)[0].contains("g1k2m") && unsaid(&stage.state)[0].ends_with("words")
+        unsent_drafts(&stage.state)[0].contains("g1k2m")
+            && unsent_drafts(&stage.state)[0].ends_with("words")
     );
     // A card that changed has no draft, and the text for its earlier version reopens with the same key.
     let now = revised(&gate, "Well, then?");
@@ -219,13 +220,14 @@ fn a_reason_comes_back() {
 #[test]
 fn what_cannot_be_read_opens_again() {
     let schema = serde_json::json!({"type": "object", "properties": {"port": {"type": "integer"}}});
-    let mut stage = Stage::with((120, 40), vec![one(Shape::Form { schema }, Kind::Input)]);
+    let mut stage =
+        Stage::with((120, 40), vec![one(AnswerShape::Form { schema }, GateKind::Input)]);
     stage.keys(&["e"]);
     let (written, _) = opens_on(&stage);
-    stage.happen(Event::Written(written.clone(), Ok(Some("{\"port\": 80}".into()))));
+    stage.happen(InboxEvent::Written(written.clone(), Ok(Some("{\"port\": 80}".into()))));
     stage.settle();
     let text = "// Well?\n{\n  // port\n  \"port\": 8080x\n}\n";
-    stage.happen(Event::Written(written.clone(), Ok(Some(text.into()))));
+    stage.happen(InboxEvent::Written(written.clone(), Ok(Some(text.into()))));
     let screen = stage.draw();
     assert!(screen.contains("not JSON yet") && screen.contains("line 4"), "{screen}");
     stage.settle();
@@ -236,33 +238,33 @@ fn what_cannot_be_read_opens_again() {
         let (_, again) = opens_on(&stage);
         assert!(again.starts_with("// ! not JSON yet: ") && again.contains("line 5"), "{again}");
         assert!(again.ends_with(text), "{again}");
-        stage.happen(Event::Written(written.clone(), Ok(Some(again))));
+        stage.happen(InboxEvent::Written(written.clone(), Ok(Some(again))));
         stage.settle();
     }
-    stage.happen(Event::Written(written, Ok(Some(text.replace('x', "")))));
+    stage.happen(InboxEvent::Written(written, Ok(Some(text.replace('x', "")))));
     stage.settle();
     stage.keys(&["a"]);
     let form = serde_json::json!({"port": 8080});
-    assert_eq!(said(&mut stage).content, sayso_core::Content::Form(form));
+    assert_eq!(said(&mut stage).content, sayso_core::AnswerContent::Form(form));
 }
 
 /// Arguments that cannot be read: a yes does not run the call as it was asked instead.
 #[test]
 fn a_yes_waits_for_arguments_that_can_be_read() {
-    let mut call = opened(1, Kind::Tool, Shape::Verdict, "May this run?");
+    let mut call = opened(1, GateKind::Tool, AnswerShape::Verdict, "May this run?");
     call.card.facts =
-        vec![Fact { name: "command".into(), value: "rm -r build".into(), verified: true }];
+        vec![CardFact { name: "command".into(), value: "rm -r build".into(), verified: true }];
     let mut stage = Stage::with((120, 40), vec![waits(call, 1)]);
     stage.keys(&["e"]);
     let (written, _) = opens_on(&stage);
-    assert_eq!(written.what, What::Arguments);
-    stage.happen(Event::Written(written.clone(), Ok(Some("{\"command\": \"ls}".into()))));
+    assert_eq!(written.what, EditedText::Arguments);
+    stage.happen(InboxEvent::Written(written.clone(), Ok(Some("{\"command\": \"ls}".into()))));
     stage.settle();
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
     assert!(stage.draw().contains("not in the answer yet"));
     // Emptied, the arguments are the original ones.
-    stage.happen(Event::Written(written, Ok(Some("\n".into()))));
+    stage.happen(InboxEvent::Written(written, Ok(Some("\n".into()))));
     stage.settle();
     stage.keys(&["a"]);
     assert_eq!(said(&mut stage), Answer::approved());
@@ -275,10 +277,11 @@ fn every_mistake_is_on_the_card() {
     let properties: serde_json::Map<_, _> =
         names.iter().map(|name| (name.clone(), serde_json::json!({"type": "integer"}))).collect();
     let schema = serde_json::json!({"type": "object", "required": names, "properties": properties});
-    let mut stage = Stage::with((120, 50), vec![one(Shape::Form { schema }, Kind::Input)]);
+    let mut stage =
+        Stage::with((120, 50), vec![one(AnswerShape::Form { schema }, GateKind::Input)]);
     stage.keys(&["e"]);
     let (written, _) = opens_on(&stage);
-    stage.happen(Event::Written(written, Ok(Some("{}".into()))));
+    stage.happen(InboxEvent::Written(written, Ok(Some("{}".into()))));
     stage.settle();
     stage.keys(&["a"]);
     let screen = stage.draw();
@@ -364,14 +367,14 @@ fn a_line_is_edited() {
 fn a_line_outlives_a_small_window() {
     let mut stage = Stage::with((120, 40), two());
     stage.keys(&["r"]);
-    stage.happen(Event::Resized(40, 10));
+    stage.happen(InboxEvent::Resized(40, 10));
     stage.write("quite a risk");
     stage.keys(&["Enter", "Escape", "Tab", "Ctrl+c"]);
     assert!(!stage.state.is_leaving && stage.state.proving.is_empty());
-    stage.happen(Event::Resized(120, 40));
+    stage.happen(InboxEvent::Resized(120, 40));
     assert_eq!(line(&stage), "quite a risk");
     stage.keys(&["Escape"]);
-    stage.happen(Event::Resized(40, 10));
+    stage.happen(InboxEvent::Resized(40, 10));
     stage.keys(&["q"]);
     assert!(stage.state.is_leaving);
 }
@@ -386,7 +389,7 @@ fn a_message_goes_with_its_card() {
     assert!(stage.draw().contains("kept; a answers with it"));
     stage.keys(&["j"]);
     assert!(!stage.draw().contains("kept; a answers with it"));
-    stage.state.complain("refused");
+    stage.state.set_error("refused");
     stage.keys(&["k"]);
     assert!(stage.draw().contains("refused"));
     stage.pass(3_000);
@@ -402,10 +405,10 @@ fn not_sent_can_be_seen() {
         stage.keys(&["Enter"]);
         stage.settle();
         let why = "http://127.0.0.1:7777 does not answer: connection refused".to_owned();
-        stage.happen(Event::Reached(Some((why, Duration::from_secs(4)))));
+        stage.happen(InboxEvent::Reached(Some((why, Duration::from_secs(4)))));
         assert!(stage.draw().contains("the server cannot be reached since"));
         stage.keys(&["a"]);
-        stage.happen(Event::Proved(Err(Failure::new(Code::Unreachable, "nobody is there"))));
+        stage.happen(InboxEvent::Proved(Err(Failure::new(Code::Unreachable, "nobody is there"))));
         let screen = stage.draw();
         assert!(screen.contains("! NOT SENT: approving g1k2m (z takes it back)"), "{screen}");
         assert!(screen.contains("z take back") && !screen.contains("leaving sends it"), "{screen}");
@@ -421,7 +424,7 @@ fn leaving_sends_nothing_where_nobody_is() {
     let mut stage = Stage::with((120, 40), two());
     stage.keys(&["a"]);
     stage.prove();
-    stage.happen(Event::Reached(Some(("gone".into(), Duration::from_secs(4)))));
+    stage.happen(InboxEvent::Reached(Some(("gone".into(), Duration::from_secs(4)))));
     let screen = stage.draw();
     assert!(screen.contains("z takes it back") && !screen.contains("leaving sends it"), "{screen}");
 }
@@ -445,7 +448,7 @@ fn one_of_several_was_settled_elsewhere() {
 /// Opening the editor sends held answers, and the label says so.
 #[test]
 fn the_editor_sends_what_is_held() {
-    let gates = vec![verdict(2, "First?"), one(Shape::Text, Kind::Input)];
+    let gates = vec![verdict(2, "First?"), one(AnswerShape::Text, GateKind::Input)];
     let mut stage = Stage::with((120, 40), gates);
     stage.keys(&["a"]);
     stage.prove();
@@ -456,23 +459,23 @@ fn the_editor_sends_what_is_held() {
     stage.keys(&["Tab"]);
     assert_eq!(stage.sent(), 1);
     let (written, _) = opens_on(&stage);
-    stage.happen(Event::Written(written, Ok(Some("text".into()))));
+    stage.happen(InboxEvent::Written(written, Ok(Some("text".into()))));
     assert!(stage.draw().contains("what was held was sent when the editor opened"));
 }
 
 /// Every invisible character on a card is counted, in each of its fields.
 #[test]
 fn what_is_spelt_out_is_counted() {
-    let shape = Shape::Choice {
+    let shape = AnswerShape::Choice {
         options: options(&[("a\u{200b}", "b\u{200b}"), ("c", "")]),
         multi: false,
         other: false,
     };
-    let mut asked = opened(1, Kind::Input, shape, "Which\u{200b}?");
+    let mut asked = opened(1, GateKind::Input, shape, "Which\u{200b}?");
     asked.card.narrative = "so\u{200b}".into();
     asked.card.facts = vec![
-        Fact { name: "f\u{200b}".into(), value: "x\u{202e}y".into(), verified: true },
-        Fact {
+        CardFact { name: "f\u{200b}".into(), value: "x\u{202e}y".into(), verified: true },
+        CardFact {
             name: "g".into(),
             value: serde_json::json!({"k\u{200b}": ["\u{200b}"]}),
             verified: false,
@@ -486,14 +489,14 @@ fn what_is_spelt_out_is_counted() {
 /// A snoozed row shows it, and a row that unblocks others says so at every age.
 #[test]
 fn rows_say_what_matters() {
-    let gate = waits(opened(1, Kind::Approval, Shape::Verdict, "Deploy?"), 125);
+    let gate = waits(opened(1, GateKind::Approval, AnswerShape::Verdict, "Deploy?"), 125);
     let mut stage = Stage::with((120, 40), vec![gate.clone()]);
     stage.state.list.rows[0].asked.gate.snoozed_until = Some(noon().plus_micros(60 * MINUTE));
     let screen = stage.draw();
     assert!(screen.contains("▌h g1k2m") && screen.contains("back in 1 hour"), "{screen}");
     let mut stage = Stage::with(
         (80, 24),
-        vec![waits(opened(1, Kind::Escalation, Shape::Verdict, "Deploy?"), 12)],
+        vec![waits(opened(1, GateKind::Escalation, AnswerShape::Verdict, "Deploy?"), 12)],
     );
     stage.state.list.rows[0].asked.unblocks.tasks = 3;
     let screen = stage.draw();
@@ -506,5 +509,5 @@ fn rows_say_what_matters() {
 fn the_command_is_copied() {
     let mut stage = Stage::with((120, 40), two());
     stage.keys(&["y"]);
-    assert_eq!(stage.done.last(), Some(&Effect::Copy("sayso approve g1k2m".into())));
+    assert_eq!(stage.done.last(), Some(&InboxEffect::Copy("sayso approve g1k2m".into())));
 }

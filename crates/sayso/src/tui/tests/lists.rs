@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::exit::Failure;
-use crate::tui::kept::unsaid;
-use crate::tui::state::Mode;
+use crate::tui::drafts::unsent_drafts;
+use crate::tui::state::InputMode;
 use sayso_core::Code;
-use sayso_core::gate::Claim;
+use sayso_core::gate::GateClaim;
 
 /// Fifty cards of which the list has more.
 fn long_list(stage: &mut Stage) {
@@ -17,9 +17,9 @@ fn long_list(stage: &mut Stage) {
 
 fn next_page(stage: &mut Stage, gates: Vec<Gate>, next: Option<GateId>) {
     let rows = gates.into_iter().map(row).collect();
-    let page = Ok(Page { rows, next, alerts: vec![], in_groups: None });
+    let page = Ok(LoadedPage { rows, next, alerts: vec![], in_groups: None });
     let list = stage.state.list.number;
-    stage.happen(Event::Page { list, is_first: false, page });
+    stage.happen(InboxEvent::Page { list, is_first: false, page });
 }
 
 fn here(stage: &Stage) -> String {
@@ -27,7 +27,8 @@ fn here(stage: &Stage) -> String {
 }
 
 fn pages(stage: &Stage) -> usize {
-    let is_page = |effect: &&Effect| matches!(effect, Effect::Load { after: Some(_), .. });
+    let is_page =
+        |effect: &&InboxEffect| matches!(effect, InboxEffect::Load { after: Some(_), .. });
     stage.done.iter().filter(is_page).count()
 }
 
@@ -74,7 +75,7 @@ fn finding_looks_through_the_whole_list() {
     assert_eq!(here(&stage), "g100k2m");
     assert!(!stage.draw().contains("ooking further"));
     stage.keys(&["Enter"]);
-    assert_eq!(stage.state.mode, Mode::Look);
+    assert_eq!(stage.state.mode, InputMode::Look);
 }
 
 /// The filter is displayed for as long as it hides cards, also beside other messages.
@@ -99,9 +100,9 @@ fn what_is_looked_for_stays_in_sight() {
 fn an_empty_list_points_to_the_groups() {
     for (number, is_told) in [(0, false), (2, true)] {
         let mut stage = Stage::opened((60, 15));
-        let in_groups = Some(Count { number, and_more: false });
-        let page = Ok(Page { rows: vec![], next: None, alerts: vec![], in_groups });
-        stage.happen(Event::Page { list: 0, is_first: true, page });
+        let in_groups = Some(CardCount { number, and_more: false });
+        let page = Ok(LoadedPage { rows: vec![], next: None, alerts: vec![], in_groups });
+        stage.happen(InboxEvent::Page { list: 0, is_first: true, page });
         let screen = stage.draw();
         assert!(screen.contains("Nothing waits for you."), "{screen}");
         assert_eq!(screen.contains("2 in your groups (v)"), is_told, "{screen}");
@@ -112,7 +113,7 @@ fn an_empty_list_points_to_the_groups() {
 /// The deadline stands in a card's row at every width, in full or in short.
 #[test]
 fn rows_say_when_their_time_is_over() {
-    let mut asked = opened(1, Kind::Approval, Shape::Verdict, "Deploy?");
+    let mut asked = opened(1, GateKind::Approval, AnswerShape::Verdict, "Deploy?");
     asked.deadline = Some(noon().plus_micros(120 * MINUTE));
     for columns in [60, 80, 100, 120, 200] {
         let mut stage = Stage::with((columns, 24), vec![waits(asked.clone(), 12)]);
@@ -135,14 +136,14 @@ fn what_was_put_off_comes_back_with_its_key() {
     stage.keys(&["h", "Enter"]);
     stage.prove();
     let id = verdict(1, "Deploy?").opened.id;
-    assert!(stage.done.contains(&Effect::Snooze(id, "now".into())));
+    assert!(stage.done.contains(&InboxEffect::Snooze(id, "now".into())));
 }
 
 /// An answer is held no longer than its card waits; a card that is only due by then does not shorten that.
 #[test]
 fn nothing_is_held_beyond_the_deadline() {
     for (seconds, held_for) in [(60, Some(5_000)), (5, Some(3_000)), (1, None)] {
-        let mut asked = opened(1, Kind::Approval, Shape::Verdict, "Deploy?");
+        let mut asked = opened(1, GateKind::Approval, AnswerShape::Verdict, "Deploy?");
         asked.deadline = Some(noon().plus_micros(seconds * 1_000_000));
         let mut stage = Stage::with((120, 40), vec![waits(asked, 3)]);
         stage.keys(&["a"]);
@@ -165,7 +166,7 @@ fn a_long_message_can_be_read() {
         let mut stage = Stage::with((columns, 24), vec![verdict(1, "Deploy?")]);
         let before = stage.draw();
         let words = "nobody here is called \"nobody-here\"; there are: ann, bob, cid and dan; see sayso people list";
-        stage.state.complain(words);
+        stage.state.set_error(words);
         let screen = stage.draw();
         let foot: Vec<_> = screen.lines().rev().skip(1).take(3).map(str::trim).collect();
         let foot = foot.into_iter().rev().collect::<Vec<_>>().join(" ");
@@ -181,7 +182,7 @@ fn a_long_message_can_be_read() {
 fn what_one_has_is_given_back() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);
     assert!(stage.draw().contains("c take"));
-    let claim = Claim { by: "ann".into(), until: noon().plus_micros(MINUTE) };
+    let claim = GateClaim { by: "ann".into(), until: noon().plus_micros(MINUTE) };
     stage.state.list.rows[0].asked.gate.claim = Some(claim);
     assert!(stage.draw().contains("c give back"));
 }
@@ -191,7 +192,7 @@ fn the_way_of_a_card_says_that_it_changed() {
     let gate = revised(&verdict(1, "Deploy?"), "Deploy twice?");
     let mut stage = Stage::with((120, 40), vec![gate.clone()]);
     let found = Ok(Box::new((asked(gate.clone()), way(&gate))));
-    stage.happen(Event::Looked { gate: gate.opened.id, found });
+    stage.happen(InboxEvent::Looked { gate: gate.opened.id, found });
     assert!(stage.draw().contains("changed by its asker; this is card 2 of it"));
 }
 
@@ -207,7 +208,7 @@ fn what_came_too_late_is_told() {
         stage.keys(&["Ctrl+u"]);
         stage.write("not on a Friday");
         stage.refresh(vec![], vec![answered(gate, by, Answer::approved())]);
-        let told = unsaid(&stage.state);
+        let told = unsent_drafts(&stage.state);
         assert_eq!(told.len(), count, "{told:?}");
         assert!(told.iter().all(|words| words.contains("g1k2m, and it was not sent")), "{told:?}");
     }
@@ -219,7 +220,7 @@ fn a_failure_ends_with_its_cause() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);
     let failure = Failure::new(Code::Failure, "the disk is full");
     let list = stage.state.list.number;
-    stage.happen(Event::Refreshed { list, found: Err(failure) });
+    stage.happen(InboxEvent::Refreshed { list, found: Err(failure) });
     assert!(stage.draw().contains("the disk is full"));
     stage.refresh(vec![verdict(1, "Deploy?")], vec![]);
     assert!(!stage.draw().contains("the disk is full"));

@@ -2,7 +2,7 @@
 //! meant.
 
 use super::*;
-use crate::tui::state::{Mode, What, Written};
+use crate::tui::state::{EditedText, EditorSession, InputMode};
 
 fn three() -> Vec<Gate> {
     vec![verdict(1, "First?"), verdict(2, "Second?"), verdict(3, "Third?")]
@@ -10,18 +10,21 @@ fn three() -> Vec<Gate> {
 
 /// A call whose arguments can be changed.
 fn call(number: u128) -> Gate {
-    let mut call = opened(number, Kind::Tool, Shape::Verdict, "May this run?");
-    let fact =
-        |name: &str, value: &str| Fact { name: name.into(), value: value.into(), verified: true };
+    let mut call = opened(number, GateKind::Tool, AnswerShape::Verdict, "May this run?");
+    let fact = |name: &str, value: &str| CardFact {
+        name: name.into(),
+        value: value.into(),
+        verified: true,
+    };
     let arguments = "{\"command\": \"git push --force\"}";
     call.card.facts = vec![fact("tool", "Bash"), fact("arguments", arguments)];
     waits(call, 3)
 }
 
-fn written(stage: &Stage, text: &str) -> Event {
+fn written(stage: &Stage, text: &str) -> InboxEvent {
     let target = stage.state.here().unwrap().target();
-    let written = Written { target, what: What::Arguments, has_sent: false };
-    Event::Written(written, Ok(Some(text.into())))
+    let written = EditorSession { target, what: EditedText::Arguments, has_sent: false };
+    InboxEvent::Written(written, Ok(Some(text.into())))
 }
 
 /// A draft is never part of a joint approval, if it was written before the mark or after it.
@@ -78,7 +81,7 @@ fn what_was_not_shown_is_not_marked() {
     for keys in [&["x", "j", "x", "a"][..], &["a"], &["r"]] {
         stage.pass(1_000);
         stage.keys(keys);
-        assert!(stage.state.marks.is_empty() && stage.state.mode == Mode::Look, "{keys:?}");
+        assert!(stage.state.marks.is_empty() && stage.state.mode == InputMode::Look, "{keys:?}");
         assert!(stage.draw().contains("Enter looks at the card first"), "{keys:?}");
     }
     stage.pass(1_000);

@@ -11,16 +11,22 @@ mod rules;
 mod screens;
 
 use super::keys::tests::press;
-use super::state::{Count, Effect, Event, Page, Refreshed, Row, State, View};
+use super::state::{
+    CardCount, InboxEffect, InboxEvent, InboxListKind, InboxRow, InboxState, LoadedPage,
+    RefreshedList,
+};
 use super::update::{begin, update};
 use super::view::view;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use sayso_core::gate::{self, Card, Fact, Gate, Opened, Receipt, Signature, Stage as Step};
-use sayso_core::{
-    Actor, Answer, Choice, Door, GateId, Kind, Level, Proof, Risk, Role, Shape, SpaceId, Timestamp,
+use sayso_core::gate::{
+    self, AnswerSignature, Card, CardFact, Gate, GateSpec, Receipt, ReceiptStage as Step,
 };
-use sayso_engine::{Asked, Asker};
+use sayso_core::{
+    Actor, Answer, AnswerShape, AssuranceLevel, ChoiceOption, EntryPoint, GateId, GateKind,
+    IdentityProof, Risk, Role, SpaceId, Timestamp,
+};
+use sayso_engine::{CardAsker, CardView};
 use std::time::Duration;
 
 const MINUTE: i64 = 60 * 1_000_000;
@@ -30,33 +36,39 @@ pub(super) fn noon() -> Timestamp {
 }
 
 fn person(name: &str) -> Actor {
-    Actor::new(Role::Human, name, Proof::Tty, Level::S0, Door::Tui)
+    Actor::new(Role::Human, name, IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Tui)
 }
 
 /// A question of an agent's, some minutes before noon.
-fn opened(number: u128, kind: Kind, shape: Shape, question: &str) -> Opened {
+fn opened(number: u128, kind: GateKind, shape: AnswerShape, question: &str) -> GateSpec {
     let id = GateId::mint(noon(), number);
     let space = SpaceId::mint(noon(), 1);
     let card = Card { question: question.into(), narrative: String::new(), facts: vec![], shape };
     let asker = Actor {
         launcher: Some("ann".into()),
-        ..Actor::new(Role::Agent, "coder", Proof::Token, Level::S0, Door::Mcp)
+        ..Actor::new(
+            Role::Agent,
+            "coder",
+            IdentityProof::Token,
+            AssuranceLevel::S0,
+            EntryPoint::Mcp,
+        )
     };
-    Opened::new(id, space, &format!("g{number}k2m"), kind, card, asker.lineage())
+    GateSpec::new(id, space, &format!("g{number}k2m"), kind, card, asker.lineage())
 }
 
-fn waits(opened: Opened, minutes: i64) -> Gate {
+fn waits(opened: GateSpec, minutes: i64) -> Gate {
     let at = noon().plus_micros(-minutes * MINUTE);
-    gate::apply(None, &gate::Event::Opened(Box::new(opened)), at).unwrap()
+    gate::apply(None, &gate::GateEvent::Opened(Box::new(opened)), at).unwrap()
 }
 
 fn verdict(number: u128, question: &str) -> Gate {
-    waits(opened(number, Kind::Approval, Shape::Verdict, question), 3)
+    waits(opened(number, GateKind::Approval, AnswerShape::Verdict, question), 3)
 }
 
 fn answered(gate: Gate, by: &str, answer: Answer) -> Gate {
-    let by = Signature::of(&person(by), noon());
-    gate::apply(Some(gate), &gate::Event::Answered { answer, by }, noon()).unwrap()
+    let by = AnswerSignature::of(&person(by), noon());
+    gate::apply(Some(gate), &gate::GateEvent::Answered { answer, by }, noon()).unwrap()
 }
 
 /// The same gate with another card.
@@ -64,16 +76,16 @@ fn revised(gate: &Gate, question: &str) -> Gate {
     let card = Card { question: question.into(), ..gate.card.clone() };
     let revision = gate.revision + 1;
     let digest = gate.opened.digest(&card, revision);
-    let event = gate::Event::Revised { card, revision, digest };
+    let event = gate::GateEvent::Revised { card, revision, digest };
     gate::apply(Some(gate.clone()), &event, noon()).unwrap()
 }
 
-fn row(gate: Gate) -> Row {
-    Row::new(asked(gate), None)
+fn row(gate: Gate) -> InboxRow {
+    InboxRow::new(asked(gate), None)
 }
 
-fn asked(gate: Gate) -> Asked {
-    let asker = Asker {
+fn asked(gate: Gate) -> CardView {
+    let asker = CardAsker {
         gate: gate.opened.id,
         handle: gate.opened.handle.clone(),
         name: gate.opened.lineage.asker.clone(),
@@ -82,11 +94,11 @@ fn asked(gate: Gate) -> Asked {
         digest: gate.digest.clone(),
         is_seen: false,
     };
-    Asked { askers: vec![asker], ..Asked::alone(gate) }
+    CardView { askers: vec![asker], ..CardView::alone(gate) }
 }
 
-fn options(names: &[(&str, &str)]) -> Vec<Choice> {
-    let option = |(name, leads_to): &(&str, &str)| Choice {
+fn options(names: &[(&str, &str)]) -> Vec<ChoiceOption> {
+    let option = |(name, leads_to): &(&str, &str)| ChoiceOption {
         name: (*name).into(),
         consequence: (*leads_to).into(),
         declines: false,
@@ -96,9 +108,9 @@ fn options(names: &[(&str, &str)]) -> Vec<Choice> {
 
 /// A terminal of a size, with an inbox on it and ann before it.
 struct Stage {
-    state: State,
+    state: InboxState,
     at: Duration,
-    done: Vec<Effect>,
+    done: Vec<InboxEffect>,
 }
 
 impl Stage {
@@ -112,7 +124,7 @@ impl Stage {
 
     /// Nothing was fetched yet.
     fn opened(size: (u16, u16)) -> Self {
-        let mut state = State::new(person("ann"), "shop", View::Yours);
+        let mut state = InboxState::new(person("ann"), "shop", InboxListKind::Yours);
         (state.size, state.now) = (size, noon());
         let done = begin(&state);
         Self { state, at: Duration::ZERO, done }
@@ -120,12 +132,12 @@ impl Stage {
 
     fn load(&mut self, gates: Vec<Gate>, next: Option<GateId>) {
         let rows = gates.into_iter().map(row).collect();
-        let page = Ok(Page { rows, next, alerts: vec![], in_groups: None });
+        let page = Ok(LoadedPage { rows, next, alerts: vec![], in_groups: None });
         let list = self.state.list.number;
-        self.happen(Event::Page { list, is_first: true, page });
+        self.happen(InboxEvent::Page { list, is_first: true, page });
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: InboxEvent) {
         let effects = update(&mut self.state, event, self.at);
         self.done.extend(effects);
     }
@@ -138,11 +150,11 @@ impl Stage {
 
     fn pass(&mut self, millis: u64) {
         self.at += Duration::from_millis(millis);
-        self.happen(Event::Tick(self.state.now));
+        self.happen(InboxEvent::Tick(self.state.now));
     }
 
     fn keys(&mut self, keys: &[&str]) {
-        keys.iter().for_each(|key| self.happen(Event::Key(press(key))));
+        keys.iter().for_each(|key| self.happen(InboxEvent::Key(press(key))));
     }
 
     /// Goes to the card below, draws it and lets a moment pass.
@@ -177,16 +189,16 @@ impl Stage {
 
     /// The identity check succeeds.
     fn prove(&mut self) {
-        self.happen(Event::Proved(Ok(false)));
+        self.happen(InboxEvent::Proved(Ok(false)));
     }
 
     /// The list was refreshed: these cards are in it, and those have changed.
     fn refresh(&mut self, first: Vec<Gate>, changed: Vec<Gate>) {
         let rows = first.into_iter().map(row).collect();
-        let first = Page { rows, next: None, alerts: vec![], in_groups: None };
+        let first = LoadedPage { rows, next: None, alerts: vec![], in_groups: None };
         let cards = changed.into_iter().map(asked).collect();
         let list = self.state.list.number;
-        self.happen(Event::Refreshed { list, found: Ok(Refreshed { first, cards }) });
+        self.happen(InboxEvent::Refreshed { list, found: Ok(RefreshedList { first, cards }) });
     }
 
     fn draw(&mut self) -> String {
@@ -194,14 +206,14 @@ impl Stage {
         let area = Rect::new(0, 0, columns, rows);
         let mut buffer = Buffer::empty(area);
         let drawn = view(&self.state, area, &mut buffer);
-        self.happen(Event::Drawn(drawn.card));
+        self.happen(InboxEvent::Drawn(drawn.card));
         text_of(&buffer)
     }
 
     /// The latest answers that were sent.
-    fn said(&self) -> Vec<sayso_engine::Say> {
+    fn said(&self) -> Vec<sayso_engine::CardAnswer> {
         let sent = self.done.iter().rev().find_map(|effect| match effect {
-            Effect::Send(says) => Some(says.clone()),
+            InboxEffect::Send(says) => Some(says.clone()),
             _ => None,
         });
         sent.unwrap_or_default()
@@ -209,7 +221,7 @@ impl Stage {
 
     /// The number of calls that sent answers.
     fn sent(&self) -> usize {
-        self.done.iter().filter(|effect| matches!(effect, Effect::Send(_))).count()
+        self.done.iter().filter(|effect| matches!(effect, InboxEffect::Send(_))).count()
     }
 }
 
@@ -234,12 +246,12 @@ fn text_of(buffer: &Buffer) -> String {
 
 /// Usual cards: a call with facts and a diff, a choice, a question.
 fn usual() -> Vec<Gate> {
-    let fact = |name: &str, value: &str, verified: bool| Fact {
+    let fact = |name: &str, value: &str, verified: bool| CardFact {
         name: name.into(),
         value: value.into(),
         verified,
     };
-    let mut call = opened(1, Kind::Tool, Shape::Verdict, "May this command run?");
+    let mut call = opened(1, GateKind::Tool, AnswerShape::Verdict, "May this command run?");
     call.risk = Risk::High;
     call.card.facts = vec![
         fact("program", "/usr/bin/git", true),
@@ -255,19 +267,19 @@ fn usual() -> Vec<Gate> {
         "The branch was rebased, so the push has to be forced.\n\nI checked that nobody else works on it.".into();
     call.deadline = Some(noon().plus_micros(90 * MINUTE));
     let choices = options(&[("Firefox", ""), ("Chrome", "needs the new driver"), ("Safari", "")]);
-    let shape = Shape::Choice { options: choices, multi: true, other: true };
-    let choice = opened(2, Kind::Input, shape, "Which browsers are to be supported?");
-    let question = opened(3, Kind::Decision, Shape::Text, "Which port is free?");
+    let shape = AnswerShape::Choice { options: choices, multi: true, other: true };
+    let choice = opened(2, GateKind::Input, shape, "Which browsers are to be supported?");
+    let question = opened(3, GateKind::Decision, AnswerShape::Text, "Which port is free?");
     vec![waits(call, 125), waits(choice, 12), waits(question, 0)]
 }
 
 /// The timeline of a gate, as the desk returns it.
 fn way(gate: &Gate) -> Receipt {
-    let step = |stage: Step, by: &str, minutes: i64| gate::Step {
+    let step = |stage: Step, by: &str, minutes: i64| gate::ReceiptStep {
         stage,
         at: noon().plus_micros(-minutes * MINUTE),
         by: by.into(),
-        door: Some(Door::Mcp),
+        door: Some(EntryPoint::Mcp),
         note: String::new(),
     };
     let steps =

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::exit::Failure;
-use crate::tui::state::Mode;
+use crate::tui::state::InputMode;
 use sayso_core::Code;
 
 /// Everything that would do something if it were keys.
@@ -17,22 +17,25 @@ struct Case {
     told: &'static str,
 }
 
-fn one(shape: Shape, kind: Kind) -> Gate {
+fn one(shape: AnswerShape, kind: GateKind) -> Gate {
     waits(opened(1, kind, shape, "Well?"), 1)
 }
 
 fn choice() -> Gate {
-    let shape =
-        Shape::Choice { options: options(&[("a", ""), ("b", "")]), multi: false, other: false };
-    one(shape, Kind::Input)
+    let shape = AnswerShape::Choice {
+        options: options(&[("a", ""), ("b", "")]),
+        multi: false,
+        other: false,
+    };
+    one(shape, GateKind::Input)
 }
 
 fn cases() -> Vec<Case> {
     let yes_or_no = || verdict(1, "Deploy?");
     let case = |gate, key, typed, refused, told| Case { gate, key, typed, refused, told };
     vec![
-        case(one(Shape::Verdict, Kind::Work), "r", "", None, "reason"),
-        case(one(Shape::Verdict, Kind::Work), "r", "  ", None, "reason"),
+        case(one(AnswerShape::Verdict, GateKind::Work), "r", "", None, "reason"),
+        case(one(AnswerShape::Verdict, GateKind::Work), "r", "  ", None, "reason"),
         case(yes_or_no(), "h", "noonish", None, "\"noonish\" is no time"),
         case(yes_or_no(), "h", "", None, "until when?"),
         case(yes_or_no(), "h", "1h", Some("it is too late for that"), "it is too late for that"),
@@ -46,9 +49,9 @@ fn cases() -> Vec<Case> {
 
 fn typed(stage: &Stage) -> String {
     match &stage.state.mode {
-        Mode::Field(field) => field.text.clone(),
-        Mode::Palette { typed, .. } => typed.clone(),
-        Mode::Look | Mode::Help { .. } | Mode::Cut(_) => "(no line)".into(),
+        InputMode::Field(field) => field.text.clone(),
+        InputMode::Palette { typed, .. } => typed.clone(),
+        InputMode::Look | InputMode::Help { .. } | InputMode::Cut(_) => "(no line)".into(),
     }
 }
 
@@ -66,7 +69,7 @@ fn what_is_refused_keeps_its_line_open() {
             stage.prove();
             stage.write("aq");
             let failure = Failure::new(Code::BadValue, refused);
-            stage.happen(Event::Done(id, Err(failure)));
+            stage.happen(InboxEvent::Done(id, Err(failure)));
         }
         let screen = stage.draw();
         assert!(screen.contains(told), "{key} {text:?}: {screen}");
@@ -81,7 +84,7 @@ fn what_is_refused_keeps_its_line_open() {
         stage.pass(10_000);
         assert_eq!(stage.sent(), 0, "{key}");
         stage.keys(&["Escape"]);
-        assert_eq!(stage.state.mode, Mode::Look, "{key}");
+        assert_eq!(stage.state.mode, InputMode::Look, "{key}");
     }
     assert_eq!(cases().len(), 10);
 }
@@ -97,8 +100,8 @@ fn what_is_taken_closes_its_line() {
         stage.keys(&["Enter"]);
         assert_eq!(typed(&stage), text);
         stage.prove();
-        stage.happen(Event::Done(gate.opened.id, Ok("done".into())));
-        assert_eq!(stage.state.mode, Mode::Look);
+        stage.happen(InboxEvent::Done(gate.opened.id, Ok("done".into())));
+        assert_eq!(stage.state.mode, InputMode::Look);
         for _ in 0..5 {
             stage.draw();
             stage.pass(150);
@@ -113,10 +116,10 @@ fn what_is_taken_closes_its_line() {
 fn a_line_is_left_while_the_desk_is_asked() {
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);
     stage.keys(&["h", "Enter", "Escape"]);
-    assert_eq!(stage.state.mode, Mode::Look);
+    assert_eq!(stage.state.mode, InputMode::Look);
     let mut stage = Stage::with((120, 40), vec![verdict(1, "Deploy?")]);
     stage.keys(&["h", "Enter"]);
-    stage.happen(Event::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
+    stage.happen(InboxEvent::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
     stage.write("m");
     assert_eq!(typed(&stage), "1hm");
 }

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::exit::Failure;
-use crate::tui::state::{Farewell, Mode, Pane, View, What};
+use crate::tui::state::{EditedText, ExitMessage, InboxListKind, InboxPane, InputMode};
 use sayso_core::Code;
-use sayso_engine::SayOutcome;
-use sayso_server::keys::{Action, KEYS};
+use sayso_engine::AnswerOutcome;
+use sayso_server::keys::{KEYS, KeyAction};
 
 fn three() -> Vec<Gate> {
     vec![verdict(1, "First?"), verdict(2, "Second?"), verdict(3, "Third?")]
@@ -44,11 +44,11 @@ fn keys_for_something_else_are_dropped() {
     stage.load(three(), None);
     // Fetched and not drawn.
     stage.keys(&["a", "r"]);
-    assert_eq!(stage.state.mode, Mode::Look);
+    assert_eq!(stage.state.mode, InputMode::Look);
     stage.draw();
     stage.pass(399);
     stage.keys(&["a", "r", "e", "c"]);
-    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == InputMode::Look);
     // Further typing belongs to the same words: each dropped key starts the dead time again.
     for _ in 0..5 {
         stage.pass(399);
@@ -74,13 +74,16 @@ fn keys_for_something_else_are_dropped() {
 /// Enter, the space bar and Tab say nothing, wherever they are pressed on the way to an answer.
 #[test]
 fn enter_never_approves() {
-    let choice =
-        Shape::Choice { options: options(&[("a", ""), ("b", "")]), multi: false, other: true };
+    let choice = AnswerShape::Choice {
+        options: options(&[("a", ""), ("b", "")]),
+        multi: false,
+        other: true,
+    };
     let gates = vec![
         verdict(1, "Deploy?"),
-        waits(opened(2, Kind::Input, choice, "Which?"), 3),
-        waits(opened(3, Kind::Input, Shape::Text, "What?"), 3),
-        waits(opened(4, Kind::Escalation, Shape::Verdict, "Whereto?"), 3),
+        waits(opened(2, GateKind::Input, choice, "Which?"), 3),
+        waits(opened(3, GateKind::Input, AnswerShape::Text, "What?"), 3),
+        waits(opened(4, GateKind::Escalation, AnswerShape::Verdict, "Whereto?"), 3),
     ];
     for place in 0..gates.len() {
         for begun in [
@@ -133,14 +136,17 @@ fn an_answer_is_held_and_can_be_taken_back() {
     assert_eq!(stage.sent(), 1);
     let gate = three().remove(0);
     let said = stage.done.iter().find_map(|effect| match effect {
-        Effect::Send(says) => says.first().cloned(),
+        InboxEffect::Send(says) => says.first().cloned(),
         _ => None,
     });
     let said = said.unwrap();
     assert_eq!((said.gate, said.digest), (gate.opened.id, gate.digest.to_string()));
     assert!(!stage.draw().contains("approved by"));
     let done = answered(gate.clone(), "ann", Answer::approved());
-    stage.happen(Event::Sent(vec![gate.opened.id], Ok(vec![SayOutcome::Answered(vec![done])])));
+    stage.happen(InboxEvent::Sent(
+        vec![gate.opened.id],
+        Ok(vec![AnswerOutcome::Answered(vec![done])]),
+    ));
     assert!(stage.draw().contains("approved by ann"));
 }
 
@@ -216,17 +222,20 @@ fn leaving_sends_what_is_held() {
     stage.prove();
     stage.keys(&["q"]);
     assert_eq!(stage.sent(), 1);
-    assert!(!stage.done.contains(&Effect::Leave));
+    assert!(!stage.done.contains(&InboxEffect::Leave));
     let gate = three().remove(0);
     let done = answered(gate.clone(), "ann", Answer::approved());
-    stage.happen(Event::Sent(vec![gate.opened.id], Ok(vec![SayOutcome::Answered(vec![done])])));
-    assert!(stage.done.contains(&Effect::Leave));
+    stage.happen(InboxEvent::Sent(
+        vec![gate.opened.id],
+        Ok(vec![AnswerOutcome::Answered(vec![done])]),
+    ));
+    assert!(stage.done.contains(&InboxEffect::Leave));
     assert_eq!(stage.state.farewell.len(), 1);
     // With nothing held it is over at once, by either key.
     for key in ["q", "Ctrl+c"] {
         let mut stage = Stage::with((120, 40), three());
         stage.keys(&[key]);
-        assert!(stage.done.contains(&Effect::Leave), "{key}");
+        assert!(stage.done.contains(&InboxEffect::Leave), "{key}");
         assert_eq!(stage.sent(), 0);
     }
     // On a signal or Ctrl+C nothing is sent, and that is reported.
@@ -240,15 +249,15 @@ fn leaving_sends_what_is_held() {
         stage.keys(&["a"]);
         match is_key {
             true => stage.keys(&["Ctrl+c"]),
-            false => stage.happen(Event::Ended),
+            false => stage.happen(InboxEvent::Ended),
         }
-        assert!(stage.done.contains(&Effect::Leave));
+        assert!(stage.done.contains(&InboxEffect::Leave));
         stage.prove();
         stage.pass(10_000);
         assert_eq!(stage.sent(), 0);
         let told = stage.state.farewell.iter().filter_map(|one| match one {
-            Farewell::Bad(failure) => Some(failure.message.as_str()),
-            Farewell::Good(_) | Farewell::Note(..) => None,
+            ExitMessage::Bad(failure) => Some(failure.message.as_str()),
+            ExitMessage::Good(_) | ExitMessage::Note(..) => None,
         });
         let told: Vec<_> = told.collect();
         assert!(told.iter().all(|words| words.contains("nothing was sent")), "{told:?}");
@@ -301,12 +310,16 @@ fn whoever_was_first_is_named() {
     let words = "your yes to g1k2m was NOT sent: bob rejected g1k2m first";
     assert!(stage.draw().contains(words));
     assert!(
-        stage.state.farewell.iter().any(|one| matches!(one, Farewell::Note(_, it) if it == words))
+        stage
+            .state
+            .farewell
+            .iter()
+            .any(|one| matches!(one, ExitMessage::Note(_, it) if it == words))
     );
     assert_eq!(here(&stage), "g1k2m");
     stage.settle();
     stage.keys(&["a", "r"]);
-    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == InputMode::Look);
 }
 
 #[test]
@@ -348,25 +361,25 @@ fn the_first_card_to_come_is_not_under_the_cursor() {
     stage.settle();
     stage.keys(&["a", "a", "r"]);
     assert_eq!(here(&stage), "");
-    assert!(stage.state.proving.is_empty() && stage.state.mode == Mode::Look);
+    assert!(stage.state.proving.is_empty() && stage.state.mode == InputMode::Look);
     stage.keys(&["j"]);
     assert_eq!(here(&stage), "g1k2m");
 }
 
 #[test]
 fn each_form_of_answer() {
-    let one = |shape: Shape, kind: Kind| vec![waits(opened(1, kind, shape, "Well?"), 1)];
+    let one = |shape: AnswerShape, kind: GateKind| vec![waits(opened(1, kind, shape, "Well?"), 1)];
     let said = |stage: &mut Stage| {
         stage.prove();
         stage.pass(5_100);
         let sent = stage.done.iter().find_map(|effect| match effect {
-            Effect::Send(says) => says.first().map(|say| say.answer.clone()),
+            InboxEffect::Send(says) => says.first().map(|say| say.answer.clone()),
             _ => None,
         });
         sent.unwrap()
     };
     // A text; an empty one is none.
-    let mut stage = Stage::with((120, 40), one(Shape::Text, Kind::Input));
+    let mut stage = Stage::with((120, 40), one(AnswerShape::Text, GateKind::Input));
     stage.keys(&["a"]);
     assert!(stage.state.proving.is_empty());
     stage.keys(&["e"]);
@@ -374,35 +387,35 @@ fn each_form_of_answer() {
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer::text("8080"));
     // One option, several, and words of one's own.
-    let choice = |multi| Shape::Choice {
+    let choice = |multi| AnswerShape::Choice {
         options: options(&[("x", ""), ("y", ""), ("z", "")]),
         multi,
         other: true,
     };
-    let mut stage = Stage::with((120, 40), one(choice(false), Kind::Input));
+    let mut stage = Stage::with((120, 40), one(choice(false), GateKind::Input));
     stage.keys(&["a", "1", "3", "9", "a"]);
     assert_eq!(said(&mut stage), Answer::choice(vec!["z".into()], None));
-    let mut stage = Stage::with((120, 40), one(choice(true), Kind::Input));
+    let mut stage = Stage::with((120, 40), one(choice(true), GateKind::Input));
     stage.keys(&["1", "3", "1", "2", "a"]);
     assert_eq!(said(&mut stage), Answer::choice(vec!["y".into(), "z".into()], None));
-    let mut stage = Stage::with((120, 40), one(choice(false), Kind::Input));
+    let mut stage = Stage::with((120, 40), one(choice(false), GateKind::Input));
     stage.keys(&["e"]);
     stage.write("neither");
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer::choice(vec![], Some("neither".into())));
     // An approval with a comment, and direction.
-    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Work));
+    let mut stage = Stage::with((120, 40), one(AnswerShape::Verdict, GateKind::Work));
     stage.keys(&["e"]);
     stage.write("by hand");
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer { reason: Some("by hand".into()), ..Answer::approved() });
-    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Escalation));
+    let mut stage = Stage::with((120, 40), one(AnswerShape::Verdict, GateKind::Escalation));
     stage.keys(&["e"]);
     stage.write("go left");
     stage.keys(&["Enter", "a"]);
     assert_eq!(said(&mut stage), Answer::text("go left"));
     // A rejection, with a reason.
-    let mut stage = Stage::with((120, 40), one(Shape::Verdict, Kind::Approval));
+    let mut stage = Stage::with((120, 40), one(AnswerShape::Verdict, GateKind::Approval));
     stage.keys(&["r"]);
     stage.write("not yet");
     stage.keys(&["Enter"]);
@@ -415,15 +428,15 @@ fn what_was_written_in_the_editor() {
     let schema = serde_json::json!({"type": "object", "required": ["port"], "properties": {"port": {"type": "integer"}}});
     let mut stage = Stage::with(
         (120, 40),
-        vec![waits(opened(1, Kind::Input, Shape::Form { schema }, "Where?"), 1)],
+        vec![waits(opened(1, GateKind::Input, AnswerShape::Form { schema }, "Where?"), 1)],
     );
     stage.keys(&["e"]);
     let written = stage.done.iter().find_map(|effect| match effect {
-        Effect::Write(written, _) => Some(written.clone()),
+        InboxEffect::Write(written, _) => Some(written.clone()),
         _ => None,
     });
     let written = written.unwrap();
-    assert_eq!(written.what, What::Form);
+    assert_eq!(written.what, EditedText::Form);
     let all = [
         ("{\"port\": ", false),
         ("{\"port\": \"x\"}", false),
@@ -432,7 +445,7 @@ fn what_was_written_in_the_editor() {
         ("// a comment\n{\n  // port: whole number\n  \"port\": 80\n}", true),
     ];
     for (text, is_kept) in all {
-        stage.happen(Event::Written(written.clone(), Ok(Some(text.into()))));
+        stage.happen(InboxEvent::Written(written.clone(), Ok(Some(text.into()))));
         stage.settle();
         stage.keys(&["a"]);
         assert_eq!(!stage.state.proving.is_empty(), is_kept, "{text}");
@@ -443,15 +456,16 @@ fn what_was_written_in_the_editor() {
     let target = stage.state.here().unwrap().target();
     let now = revised(&gates[0], "Deploy twice?");
     stage.refresh(vec![now.clone()], vec![now]);
-    let written = crate::tui::state::Written { target, what: What::Arguments, has_sent: false };
-    stage.happen(Event::Written(written, Ok(Some("{}".into()))));
+    let written =
+        crate::tui::state::EditorSession { target, what: EditedText::Arguments, has_sent: false };
+    stage.happen(InboxEvent::Written(written, Ok(Some("{}".into()))));
     let gate = stage.state.here().unwrap().gate().clone();
     assert!(stage.state.draft(&gate).arguments.is_none());
 }
 
 #[test]
 fn several_at_once_if_they_are_alike() {
-    let mut risky = opened(3, Kind::Approval, Shape::Verdict, "Third?");
+    let mut risky = opened(3, GateKind::Approval, AnswerShape::Verdict, "Third?");
     risky.risk = Risk::High;
     let gates = vec![verdict(1, "First?"), verdict(2, "Second?"), waits(risky, 3)];
     let mut stage = Stage::with((120, 40), gates.clone());
@@ -460,7 +474,7 @@ fn several_at_once_if_they_are_alike() {
     stage.prove();
     stage.pass(5_100);
     let said = stage.done.iter().find_map(|effect| match effect {
-        Effect::Send(says) => Some(says.iter().map(|say| say.gate).collect::<Vec<_>>()),
+        InboxEffect::Send(says) => Some(says.iter().map(|say| say.gate).collect::<Vec<_>>()),
         _ => None,
     });
     assert_eq!(said.unwrap(), [gates[0].opened.id, gates[1].opened.id]);
@@ -471,7 +485,7 @@ fn several_at_once_if_they_are_alike() {
     assert!(stage.state.proving.is_empty());
     assert!(stage.draw().contains("these differ in risk"));
     stage.keys(&["r"]);
-    assert_eq!(stage.state.mode, Mode::Look);
+    assert_eq!(stage.state.mode, InputMode::Look);
 }
 
 /// A locked terminal asks for the passphrase before anything is held; a refusal is shown and holds nothing.
@@ -479,16 +493,16 @@ fn several_at_once_if_they_are_alike() {
 fn who_speaks_is_known_first() {
     let mut stage = Stage::with((120, 40), three());
     stage.keys(&["a"]);
-    stage.happen(Event::Proved(Ok(true)));
-    assert!(stage.done.contains(&Effect::Unlock));
+    stage.happen(InboxEvent::Proved(Ok(true)));
+    assert!(stage.done.contains(&InboxEffect::Unlock));
     assert!(stage.state.held.is_empty());
-    stage.happen(Event::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
+    stage.happen(InboxEvent::Proved(Err(Failure::new(Code::ProofTooLow, "wrong passphrase"))));
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
     assert!(stage.draw().contains("wrong passphrase"));
     let mut stage = Stage::with((120, 40), three());
     stage.keys(&["c"]);
-    let is_claim = |effect: &Effect| matches!(effect, Effect::Claim(_));
+    let is_claim = |effect: &InboxEffect| matches!(effect, InboxEffect::Claim(_));
     assert!(!stage.done.iter().any(is_claim));
     stage.prove();
     assert!(stage.done.iter().any(is_claim));
@@ -501,23 +515,23 @@ fn stopped_with_an_answer_held() {
     stage.keys(&["a"]);
     stage.prove();
     stage.keys(&["Ctrl+z"]);
-    assert!(!stage.done.contains(&Effect::Suspend));
-    stage.happen(Event::Resumed);
+    assert!(!stage.done.contains(&InboxEffect::Suspend));
+    stage.happen(InboxEvent::Resumed);
     stage.pass(10_000);
     assert_eq!(stage.sent(), 0);
     stage.keys(&["Ctrl+z"]);
-    assert!(stage.done.contains(&Effect::Suspend));
+    assert!(stage.done.contains(&InboxEffect::Suspend));
 }
 
 /// Pasted text is letters in a field, and nothing anywhere else.
 #[test]
 fn pasted_lines_are_no_keys() {
     let mut stage = Stage::with((120, 40), three());
-    stage.happen(Event::Pasted("aaaa\nq\n".into()));
+    stage.happen(InboxEvent::Pasted("aaaa\nq\n".into()));
     assert!(stage.state.proving.is_empty() && !stage.state.is_leaving);
     stage.keys(&["r"]);
-    stage.happen(Event::Pasted("two\nlines\u{1b}".into()));
-    assert!(matches!(&stage.state.mode, Mode::Field(field) if field.text == "two\nlines"));
+    stage.happen(InboxEvent::Pasted("two\nlines\u{1b}".into()));
+    assert!(matches!(&stage.state.mode, InputMode::Field(field) if field.text == "two\nlines"));
 }
 
 #[test]
@@ -530,18 +544,20 @@ fn finding_and_other_lists() {
     stage.keys(&["Enter", "Escape"]);
     assert_eq!(stage.state.list.shown().len(), 3);
     assert_eq!(here(&stage), "g2k2m");
-    for view in [View::Groups, View::All, View::Done, View::Yours] {
+    for view in
+        [InboxListKind::Groups, InboxListKind::All, InboxListKind::Done, InboxListKind::Yours]
+    {
         stage.keys(&["v"]);
         let list = stage.state.list.number;
-        assert_eq!(stage.done.last(), Some(&Effect::Load { list, view, after: None }));
+        assert_eq!(stage.done.last(), Some(&InboxEffect::Load { list, view, after: None }));
         // A page fetched for the list before is dropped.
-        let page = Ok(Page {
+        let page = Ok(LoadedPage {
             rows: three().into_iter().map(row).collect(),
             next: None,
             alerts: vec![],
             in_groups: None,
         });
-        stage.happen(Event::Page { list: list - 1, is_first: true, page });
+        stage.happen(InboxEvent::Page { list: list - 1, is_first: true, page });
         assert!(stage.state.list.rows.is_empty());
     }
 }
@@ -558,7 +574,7 @@ fn a_long_list_comes_in_pages() {
         stage
             .done
             .iter()
-            .filter(|effect| matches!(effect, Effect::Load { after: Some(_), .. }))
+            .filter(|effect| matches!(effect, InboxEffect::Load { after: Some(_), .. }))
             .count()
     };
     stage.keys(&["j"; 30]);
@@ -566,7 +582,10 @@ fn a_long_list_comes_in_pages() {
     stage.keys(&["j"; 10]);
     assert_eq!(pages(&stage), 1);
     // The details of cards are loaded one at a time.
-    assert_eq!(stage.done.iter().filter(|effect| matches!(effect, Effect::Look(_))).count(), 1);
+    assert_eq!(
+        stage.done.iter().filter(|effect| matches!(effect, InboxEffect::Look(_))).count(),
+        1
+    );
 }
 
 /// Changes during a refresh are loaded after it, together.
@@ -574,10 +593,10 @@ fn a_long_list_comes_in_pages() {
 fn a_crowd_is_looked_at_together() {
     let mut stage = Stage::with((120, 40), three());
     let refreshes = |stage: &Stage| {
-        stage.done.iter().filter(|effect| matches!(effect, Effect::Refresh { .. })).count()
+        stage.done.iter().filter(|effect| matches!(effect, InboxEffect::Refresh { .. })).count()
     };
     for number in 0..1_000 {
-        stage.happen(Event::Changed(vec![GateId::mint(noon(), number)]));
+        stage.happen(InboxEvent::Changed(vec![GateId::mint(noon(), number)]));
     }
     assert_eq!(refreshes(&stage), 1);
     stage.refresh(three(), vec![]);
@@ -589,13 +608,14 @@ fn a_crowd_is_looked_at_together() {
 /// A card counts as seen when it was on the screen for a moment, and only then.
 #[test]
 fn what_was_shown_was_seen() {
-    let seen = |stage: &Stage| stage.done.iter().filter(|e| matches!(e, Effect::See(_))).count();
+    let seen =
+        |stage: &Stage| stage.done.iter().filter(|e| matches!(e, InboxEffect::See(_))).count();
     let mut stage = Stage::with((60, 15), three());
     stage.settle();
     // Only the list is there.
     assert_eq!(seen(&stage), 0);
     stage.keys(&["Enter"]);
-    assert_eq!(stage.state.pane, Pane::Card);
+    assert_eq!(stage.state.pane, InboxPane::Card);
     stage.draw();
     stage.pass(100);
     assert_eq!(seen(&stage), 0);
@@ -623,7 +643,11 @@ fn every_key_is_heard() {
             let after = (stage.draw(), stage.done.len());
             let is_quiet = matches!(
                 binding.action,
-                Action::Back | Action::Open | Action::ReadOn | Action::ReadBack | Action::Diff
+                KeyAction::Back
+                    | KeyAction::Open
+                    | KeyAction::ReadOn
+                    | KeyAction::ReadBack
+                    | KeyAction::Diff
             );
             assert!(before != after || is_quiet, "{key} does nothing");
             stage.pass(10_000);
@@ -641,26 +665,26 @@ fn an_answer_that_meets_no_desk_is_kept() {
     let id = gate.opened.id;
     let mut stage = Stage::with((120, 40), vec![gate]);
     let away = || Failure::new(Code::Unreachable, "nobody is there");
-    stage.happen(Event::Reached(Some(("nobody is there".into(), Duration::from_secs(4)))));
+    stage.happen(InboxEvent::Reached(Some(("nobody is there".into(), Duration::from_secs(4)))));
     stage.keys(&["a"]);
-    stage.happen(Event::Proved(Err(away())));
-    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (1, true));
+    stage.happen(InboxEvent::Proved(Err(away())));
+    assert_eq!((stage.state.unsent.len(), stage.state.is_pending(id)), (1, true));
     stage.pass(60_000);
     stage.keys(&["a"]);
     assert_eq!((stage.state.unsent.len(), stage.state.proving.len()), (1, 0));
-    stage.happen(Event::Reached(None));
-    stage.happen(Event::Tick(noon()));
+    stage.happen(InboxEvent::Reached(None));
+    stage.happen(InboxEvent::Tick(noon()));
     assert_eq!((stage.state.unsent.len(), stage.state.proving.len()), (0, 1));
-    stage.happen(Event::Proved(Ok(false)));
+    stage.happen(InboxEvent::Proved(Ok(false)));
     assert_eq!(stage.state.held.len(), 1, "it can be taken back again");
     stage.pass(6_000);
-    stage.happen(Event::Tick(noon()));
+    stage.happen(InboxEvent::Tick(noon()));
     assert_eq!((stage.state.held.len(), stage.state.sending.len()), (0, 1));
     // Cut off half-way: the outcome is unknown.
-    stage.happen(Event::Sent(vec![id], Err(away())));
-    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (1, true));
+    stage.happen(InboxEvent::Sent(vec![id], Err(away())));
+    assert_eq!((stage.state.unsent.len(), stage.state.is_pending(id)), (1, true));
     stage.keys(&["z"]);
-    assert_eq!((stage.state.unsent.len(), stage.state.is_going(id)), (0, false));
+    assert_eq!((stage.state.unsent.len(), stage.state.is_pending(id)), (0, false));
 }
 
 /// An approval covers what was on the screen: neither the rest of a card nor an option below its edge is answered
@@ -672,8 +696,8 @@ fn what_was_not_on_the_screen_is_not_answered() {
     long.card = long.opened.card.clone();
     let names: Vec<(String, &str)> = (1..=60).map(|n| (format!("host {n}"), "")).collect();
     let names: Vec<(&str, &str)> = names.iter().map(|(name, to)| (name.as_str(), *to)).collect();
-    let shape = Shape::Choice { options: options(&names), multi: false, other: false };
-    let choice = waits(opened(2, Kind::Decision, shape, "Which host?"), 1);
+    let shape = AnswerShape::Choice { options: options(&names), multi: false, other: false };
+    let choice = waits(opened(2, GateKind::Decision, shape, "Which host?"), 1);
     let mut checked = 0;
     for (gate, first) in [(long.clone(), &["a"][..]), (choice, &["9", "a"][..]), (long, &["x"][..])]
     {
@@ -683,7 +707,7 @@ fn what_was_not_on_the_screen_is_not_answered() {
         assert!(stage.draw().contains("below: J reads on"), "{}", stage.draw());
         // A rejection needs no reading.
         stage.keys(&["r"]);
-        assert!(matches!(stage.state.mode, Mode::Field(_)));
+        assert!(matches!(stage.state.mode, InputMode::Field(_)));
         stage.keys(&["Escape"]);
         // Nor what flew by while a key was held down, not even from its end.
         for _ in 0..20 {

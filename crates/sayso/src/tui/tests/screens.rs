@@ -17,7 +17,7 @@ fn picture(name: &str, (columns, rows): (u16, u16), stage: &mut Stage) {
 fn looked_at(stage: &mut Stage) {
     let row = stage.state.here().unwrap();
     let (gate, asked, receipt) = (row.id(), row.asked.clone(), way(row.gate()));
-    stage.happen(Event::Looked { gate, found: Ok(Box::new((asked, receipt))) });
+    stage.happen(InboxEvent::Looked { gate, found: Ok(Box::new((asked, receipt))) });
 }
 
 #[test]
@@ -32,9 +32,13 @@ fn what_usually_waits() {
 /// The picture in the guide is really drawn.
 #[test]
 fn the_picture_in_the_guide() {
-    let mut deploy = opened(7, Kind::Approval, Shape::Verdict, "Deploy 1.2 to production?");
-    let fact =
-        |name: &str, value: &str| Fact { name: name.into(), value: value.into(), verified: true };
+    let mut deploy =
+        opened(7, GateKind::Approval, AnswerShape::Verdict, "Deploy 1.2 to production?");
+    let fact = |name: &str, value: &str| CardFact {
+        name: name.into(),
+        value: value.into(),
+        verified: true,
+    };
     deploy.card.facts = vec![
         fact("commit", "4f2c6a6"),
         fact(
@@ -46,11 +50,11 @@ fn the_picture_in_the_guide() {
         "All tests are green. The old version stays up until the new one answers.".into();
     deploy.deadline = Some(noon().plus_micros(90 * MINUTE));
     let choices = options(&[("Firefox", ""), ("Chrome", "")]);
-    let shape = Shape::Choice { options: choices, multi: true, other: true };
+    let shape = AnswerShape::Choice { options: choices, multi: true, other: true };
     let gates = vec![
         waits(deploy, 95),
-        waits(opened(3, Kind::Input, shape, "Which browsers?"), 12),
-        waits(opened(9, Kind::Decision, Shape::Text, "Which port is free?"), 0),
+        waits(opened(3, GateKind::Input, shape, "Which browsers?"), 12),
+        waits(opened(9, GateKind::Decision, AnswerShape::Text, "Which port is free?"), 0),
     ];
     let mut stage = Stage::with((92, 30), gates);
     stage.keys(&["a"]);
@@ -80,7 +84,8 @@ fn what_a_form_asks_for() {
         "tags": {"type": "array", "items": {"type": "string"}},
         "day": {"type": "string", "format": "date"},
         "proxy": {"type": "object", "required": ["host"], "properties": {"host": {"type": "string"}}}}});
-    let gate = waits(opened(1, Kind::Input, Shape::Form { schema }, "Where, and how many?"), 3);
+    let gate =
+        waits(opened(1, GateKind::Input, AnswerShape::Form { schema }, "Where, and how many?"), 3);
     for size in [(60, 15), (120, 40)] {
         let mut stage = Stage::with(size, vec![gate.clone()]);
         stage.keys(&["Enter"]);
@@ -91,11 +96,14 @@ fn what_a_form_asks_for() {
 
 #[test]
 fn a_call_that_changes_a_file() {
-    let mut call = opened(1, Kind::Tool, Shape::Verdict, "Edit src/main.rs?");
+    let mut call = opened(1, GateKind::Tool, AnswerShape::Verdict, "Edit src/main.rs?");
     let edit = serde_json::json!({"file_path": "src/main.rs", "new_string": "let port = 8080;\n\nrun(port);",
         "old_string": "let port = 80;\n\nrun(port);", "replace_all": true});
-    let fact =
-        |name: &str, value: String| Fact { name: name.into(), value: value.into(), verified: true };
+    let fact = |name: &str, value: String| CardFact {
+        name: name.into(),
+        value: value.into(),
+        verified: true,
+    };
     let edit = serde_json::to_string_pretty(&edit).unwrap();
     call.card.facts = vec![fact("tool", "Edit".into()), fact("arguments", edit)];
     let mut stage = Stage::with((100, 30), vec![waits(call, 3)]);
@@ -162,7 +170,7 @@ fn settled_elsewhere_it_stays_and_says_by_whom() {
 #[test]
 fn a_terminal_that_is_too_small_is_told_so() {
     let mut stage = Stage::with((80, 24), vec![verdict(1, "Deploy?")]);
-    stage.happen(Event::Resized(40, 10));
+    stage.happen(InboxEvent::Resized(40, 10));
     picture("small", (40, 10), &mut stage);
     // Nothing that is not seen is answered.
     stage.pass(1_000);

@@ -1,30 +1,30 @@
 //! The list pane: two lines for each card.
 
 use super::super::keys::shown;
-use super::super::paint::{Look, Paint, fit};
-use super::super::state::{Row, State, View};
+use super::super::state::{InboxListKind, InboxRow, InboxState};
+use super::super::style::{StylePainter, TextStyle, fit};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
-use sayso_core::text::harmless_line;
+use sayso_core::text::sanitize_line;
 use sayso_core::{Risk, Verdict};
-use sayso_server::keys::Action;
-use sayso_server::prose::{
-    age, ending_in_words, hurry, relative, silence, silence_in_short, unblocks,
+use sayso_server::keys::KeyAction;
+use sayso_server::text::{
+    age, ending_in_words, list_notes, relative, timeout_text, timeout_text_short, unblocks,
 };
 use unicode_width::UnicodeWidthStr;
 
 /// The height of a row.
 pub(super) const ROW_LINES: u16 = 2;
 
-pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
+pub(super) fn draw(state: &InboxState, paint: StylePainter, area: Rect, to: &mut Buffer) {
     let shown = state.list.shown();
     if shown.is_empty() {
         let place = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 1, height: 1 };
         for (words, y) in empty(state).into_iter().zip(place.y..) {
-            let line = paint.line(Look::Faint, fit(&words, usize::from(place.width)));
+            let line = paint.line(TextStyle::Faint, fit(&words, usize::from(place.width)));
             line.render(Rect { y, ..place }, to);
         }
     }
@@ -42,7 +42,7 @@ pub(super) fn draw(state: &State, paint: Paint, area: Rect, to: &mut Buffer) {
 }
 
 /// The message of a list without rows.
-fn empty(state: &State) -> Vec<String> {
+fn empty(state: &InboxState) -> Vec<String> {
     let list = &state.list;
     match (list.is_loaded, list.filter.is_empty()) {
         (false, _) => return vec!["…".into()],
@@ -53,22 +53,23 @@ fn empty(state: &State) -> Vec<String> {
         (true, false) => return vec!["No card has that in it.".into()],
         (true, true) => {}
     }
-    let groups = state.in_groups.filter(|count| count.number > 0 && list.view == View::Yours);
     let groups =
-        groups.map(|count| format!("{count} in your groups ({})", shown(Action::NextView)));
-    [list.view.is_empty().to_owned()].into_iter().chain(groups).collect()
+        state.in_groups.filter(|count| count.number > 0 && list.view == InboxListKind::Yours);
+    let groups =
+        groups.map(|count| format!("{count} in your groups ({})", shown(KeyAction::NextView)));
+    [list.view.empty_message().to_owned()].into_iter().chain(groups).collect()
 }
 
 /// Draws the line below the rows, if there is room: an alert, or the number of further rows.
-fn foot(state: &State, count: usize, paint: Paint, area: Rect, to: &mut Buffer) {
+fn foot(state: &InboxState, count: usize, paint: StylePainter, area: Rect, to: &mut Buffer) {
     let room = usize::from(area.height / ROW_LINES);
     let below = count.saturating_sub(state.list.top + room);
     let (look, words) = match (state.list.alerts.first(), below) {
-        (Some(alert), 0) => (Look::Warn, format!("! {alert}")),
+        (Some(alert), 0) => (TextStyle::Warn, format!("! {alert}")),
         (None, 0) => return,
         (_, more) => {
             let and_more = if state.list.next.is_some() { "+" } else { "" };
-            (Look::Faint, format!("{more}{and_more} more below"))
+            (TextStyle::Faint, format!("{more}{and_more} more below"))
         }
     };
     // Only below the rows: with an odd number of lines, or with few rows.
@@ -81,20 +82,20 @@ fn foot(state: &State, count: usize, paint: Paint, area: Rect, to: &mut Buffer) 
 }
 
 fn lines(
-    state: &State,
-    row: &Row,
+    state: &InboxState,
+    row: &InboxRow,
     is_here: bool,
-    paint: Paint,
+    paint: StylePainter,
     width: usize,
 ) -> [Line<'static>; 2] {
     let gate = row.gate();
     let bar = if is_here { "▌" } else { " " };
     let (mark, mark_look) = mark(state, row);
     let head = vec![
-        paint.span(Look::Name, bar),
+        paint.span(TextStyle::Name, bar),
         paint.span(mark_look, mark),
         Span::raw(" "),
-        paint.span(Look::Name, gate.handle().to_owned()),
+        paint.span(TextStyle::Name, gate.handle().to_owned()),
         Span::raw("  "),
     ];
     let used: usize = head.iter().map(Span::width).sum();
@@ -112,18 +113,18 @@ fn lines(
     };
     let left: String = left.iter().map(|left| format!("{left}: ")).collect();
     let room = width.saturating_sub(5 + risk.width() + left.width());
-    let question = fit(&harmless_line(&gate.card.question), room);
-    let waits = gate.is_open() && !row.is_gone && !row.is_put_off(state.now);
+    let question = fit(&sanitize_line(&gate.card.question), room);
+    let waits = gate.is_open() && !row.is_gone && !row.is_snoozed(state.now);
     let look = match (waits, is_here) {
-        (false, _) => Look::Faint,
-        (true, true) => Look::Strong,
-        (true, false) => Look::Plain,
+        (false, _) => TextStyle::Faint,
+        (true, true) => TextStyle::Strong,
+        (true, false) => TextStyle::Plain,
     };
     let second = Line::from(vec![
-        paint.span(Look::Name, bar),
+        paint.span(TextStyle::Name, bar),
         Span::raw("   "),
-        paint.span(Look::Bad, risk),
-        paint.span(Look::Warn, left),
+        paint.span(TextStyle::Bad, risk),
+        paint.span(TextStyle::Warn, left),
         paint.span(look, question),
     ]);
     match is_here {
@@ -135,14 +136,14 @@ fn lines(
 /// The row of an open card: its head and question, and at the right its age or the end of its snooze. Returned beside
 /// it: the texts that have no room, the deadline, and the tasks it unblocks, which explain its place in the order.
 fn open(
-    state: &State,
-    row: &Row,
+    state: &InboxState,
+    row: &InboxRow,
     head: Vec<Span<'static>>,
-    paint: Paint,
+    paint: StylePainter,
     room: usize,
 ) -> (Line<'static>, Vec<String>) {
     let gate = row.gate();
-    let waited = match gate.snoozed_until.filter(|_| row.is_put_off(state.now)) {
+    let waited = match gate.snoozed_until.filter(|_| row.is_snoozed(state.now)) {
         Some(until) => format!("back {}", relative(until, state.now)),
         None => relative(gate.opened_at, state.now),
     };
@@ -154,22 +155,22 @@ fn open(
     }
     let unblocks = unblocks(&row.asked);
     about.extend(unblocks.clone());
-    if row.is_gone && !row.is_put_off(state.now) {
+    if row.is_gone && !row.is_snoozed(state.now) {
         about.push("waits for others".into());
     }
-    about.extend(hurry(gate, state.now));
+    about.extend(list_notes(gate, state.now));
     // A text that does not fit whole is on the card.
     while about.len() > 1 && about.join(" · ").width() > room {
         about.pop();
     }
-    let is_told = silence(gate, state.now).is_some_and(|silence| about.contains(&silence));
-    let silence = silence_in_short(gate, state.now).filter(|_| !is_told);
+    let is_told = timeout_text(gate, state.now).is_some_and(|silence| about.contains(&silence));
+    let silence = timeout_text_short(gate, state.now).filter(|_| !is_told);
     let unblocks = unblocks.filter(|unblocks| !about.contains(unblocks));
     let left = silence.into_iter().chain(unblocks).collect();
     let about = fit(&about.join(" · "), room);
     let gap = " ".repeat(room.saturating_sub(about.width()) + 1);
     let tail = [
-        paint.span(Look::Faint, about),
+        paint.span(TextStyle::Faint, about),
         Span::raw(gap),
         paint.span(age(gate.opened_at, state.now).into(), waited),
     ];
@@ -177,26 +178,26 @@ fn open(
 }
 
 /// The mark of a row: marked, being sent, ended, snoozed, or new to this person.
-fn mark(state: &State, row: &Row) -> (&'static str, Look) {
+fn mark(state: &InboxState, row: &InboxRow) -> (&'static str, TextStyle) {
     let is_new = row.asked.askers.iter().any(|asker| !asker.is_seen);
     match row.gate().is_open() {
-        true if state.marks.contains_key(&row.id()) => ("x", Look::Warn),
-        true if state.is_going(row.id()) => ("»", Look::Warn),
-        true if row.is_put_off(state.now) => ("h", Look::Faint),
-        true if is_new => ("●", Look::Name),
-        true => (" ", Look::Plain),
+        true if state.marks.contains_key(&row.id()) => ("x", TextStyle::Warn),
+        true if state.is_pending(row.id()) => ("»", TextStyle::Warn),
+        true if row.is_snoozed(state.now) => ("h", TextStyle::Faint),
+        true if is_new => ("●", TextStyle::Name),
+        true => (" ", TextStyle::Plain),
         false => match row.gate().verdict() {
-            Some(Verdict::Approved | Verdict::Answered) => ("✓", Look::Good),
-            Some(Verdict::Rejected) => ("✗", Look::Bad),
-            None => ("–", Look::Faint),
+            Some(Verdict::Approved | Verdict::Answered) => ("✓", TextStyle::Good),
+            Some(Verdict::Rejected) => ("✗", TextStyle::Bad),
+            None => ("–", TextStyle::Faint),
         },
     }
 }
 
-fn verdict_look(row: &Row) -> Look {
+fn verdict_look(row: &InboxRow) -> TextStyle {
     match row.gate().verdict() {
-        Some(Verdict::Approved | Verdict::Answered) => Look::Good,
-        Some(Verdict::Rejected) => Look::Bad,
-        None => Look::Faint,
+        Some(Verdict::Approved | Verdict::Answered) => TextStyle::Good,
+        Some(Verdict::Rejected) => TextStyle::Bad,
+        None => TextStyle::Faint,
     }
 }

@@ -3,9 +3,9 @@
 use super::stage::Stage;
 use super::{About, Need, check};
 use crate::api::ulid;
-use sayso_core::gate::Action;
-use sayso_core::task::Edit;
-use sayso_core::{Answer, GateId, Kind, Timestamp};
+use sayso_core::gate::LifecycleAction;
+use sayso_core::task::TaskEdit;
+use sayso_core::{Answer, GateId, GateKind, Timestamp};
 use sayso_engine::{CALLS, GateFilter, InboxFilter, LINE_CALLS, TaskFilter, ToolCall};
 use serde_json::{Value, json};
 
@@ -212,7 +212,7 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
         root: None,
     };
     let card = || {
-        let shape = sayso_core::Shape::Text;
+        let shape = sayso_core::AnswerShape::Text;
         sayso_core::gate::Card {
             question: "Mine?".into(),
             narrative: String::new(),
@@ -222,11 +222,11 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
     };
     let ask = || {
         let id = GateId::mint(at, u128::from(fresh()));
-        sayso_engine::Ask::new(id, Kind::Decision, None, card())
+        sayso_engine::NewGate::new(id, GateKind::Decision, None, card())
     };
     let say = || {
         let (answer, digest) = (Answer::text("yes"), digest.clone());
-        sayso_engine::Say { gate: id(), answer, digest, same: None }
+        sayso_engine::CardAnswer { gate: id(), answer, digest, same: None }
     };
     match call {
         "ask" | "ask_once" => json!([ask()]),
@@ -257,12 +257,12 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
             "priority": 2, "size": null, "labels": [], "parent": null, "blocked_by": [], "requires": null,
             "awaiting": null}])
         }
-        "edit_task" => json!([task, Edit { priority: Some(3), ..Edit::default() }]),
+        "edit_task" => json!([task, TaskEdit { priority: Some(3), ..TaskEdit::default() }]),
         "add_dependency" | "remove_dependency" => json!([task, task]),
         "start_task" | "defer_task" => json!([task, null]),
         "claim_task" | "task" | "history" => json!([task]),
         "note" => json!([task, "hm", false]),
-        "hand_over" => json!([task, Kind::Review, null]),
+        "hand_over" => json!([task, GateKind::Review, null]),
         "close_task" | "delete_task" => json!([task, "done", false]),
         "heard" => json!([{"text": "x", "what": {"Ending": name}}]),
         "tell" => json!([ulid(fresh()), "tester", "psst"]),
@@ -270,8 +270,8 @@ fn with(stage: &Stage, call: &str, name: &str) -> Value {
         "messages" => json!([null, false, null, 100]),
         "set_passphrase" => json!([null, "x"]),
         "requests" => json!([Timestamp::from_micros(0), null, 100]),
-        "remember" => json!([name, sayso_engine::Scope::Space, at]),
-        "request_lifecycle" => json!([Action::Spawn, "nobody", "why"]),
+        "remember" => json!([name, sayso_engine::ApprovalScope::Space, at]),
+        "request_lifecycle" => json!([LifecycleAction::Spawn, "nobody", "why"]),
         "audit_rows" | "audit_listed" | "happened" => json!([0, 100]),
         "accept_older" => json!([0]),
         "metrics" => json!([Timestamp::from_micros(0)]),

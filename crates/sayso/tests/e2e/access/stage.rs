@@ -4,8 +4,11 @@ use super::{About, May, Said};
 use crate::api::{Server, text, ulid};
 use crate::harness::{Backend, PASSPHRASE, Space};
 use sayso_core::gate::{Card, Gate};
-use sayso_core::{Actor, Answer, Deed, Door, Kind, Level, MessageId, Proof, Role, Shape, TaskId};
-use sayso_engine::{Ask, LocalDesk, NewTask, NewToken, Place, World};
+use sayso_core::{
+    Actor, Answer, AnswerShape, AssuranceLevel, EntryPoint, GateKind, IdentityProof, MessageId,
+    Permission, Role, TaskId,
+};
+use sayso_engine::{LocalDesk, NewGate, NewTask, NewToken, RuntimeEnv, StoreLocation};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -49,32 +52,38 @@ pub(super) struct Stage {
 }
 
 /// Every sort of credential: the role, the name, the deeds it is limited to, and what it may do then.
-const TOKENS: [(&str, Role, &str, &[Deed], May); 16] = [
+const TOKENS: [(&str, Role, &str, &[Permission], May); 16] = [
     ("an agent", Role::Agent, "eve", &[], "QTE"),
-    ("an agent that only asks", Role::Agent, "mute", &[Deed::Ask], "QE"),
-    ("an agent that only tracks", Role::Agent, "mule", &[Deed::Track], "TE"),
+    ("an agent that only asks", Role::Agent, "mute", &[Permission::Ask], "QE"),
+    ("an agent that only tracks", Role::Agent, "mule", &[Permission::Track], "TE"),
     ("a person", Role::Human, "hal", &[], "AQTRUGOM"),
-    ("a person's token that reads", Role::Human, "ivy", &[Deed::Read], "R"),
-    ("a person's token that asks", Role::Human, "joy", &[Deed::Ask], "Q"),
-    ("a person's token that answers", Role::Human, "kai", &[Deed::Answer], "A"),
-    ("a person's token for figures", Role::Human, "lea", &[Deed::Measure], "M"),
+    ("a person's token that reads", Role::Human, "ivy", &[Permission::Read], "R"),
+    ("a person's token that asks", Role::Human, "joy", &[Permission::Ask], "Q"),
+    ("a person's token that answers", Role::Human, "kai", &[Permission::Answer], "A"),
+    ("a person's token for figures", Role::Human, "lea", &[Permission::Measure], "M"),
     ("an operator", Role::Operator, "ops", &[], "QTROM"),
-    ("an operator's token that reads", Role::Operator, "ops", &[Deed::Read], "R"),
+    ("an operator's token that reads", Role::Operator, "ops", &[Permission::Read], "R"),
     ("an admin", Role::Admin, "root", &[], "QTRUGMN"),
     ("an auditor", Role::Auditor, "eye", &[], "RUM"),
-    ("an auditor's token for figures", Role::Auditor, "eye", &[Deed::Measure], "M"),
+    ("an auditor's token for figures", Role::Auditor, "eye", &[Permission::Measure], "M"),
     ("a service", Role::Service, "cron", &[], "QTRM"),
-    ("a service that only asks", Role::Service, "job", &[Deed::Ask], "Q"),
+    ("a service that only asks", Role::Service, "job", &[Permission::Ask], "Q"),
     // Named like the agent that asked.
-    ("a service of the asker's name", Role::Service, "coder", &[Deed::Ask, Deed::Track], "QT"),
+    (
+        "a service of the asker's name",
+        Role::Service,
+        "coder",
+        &[Permission::Ask, Permission::Track],
+        "QT",
+    ),
 ];
 
 fn person(name: &str) -> Actor {
-    Actor::new(Role::Human, name, Proof::Tty, Level::S0, Door::Cli)
+    Actor::new(Role::Human, name, IdentityProof::Tty, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
 fn coder() -> Actor {
-    Actor::new(Role::Agent, "coder", Proof::Token, Level::S0, Door::Cli)
+    Actor::new(Role::Agent, "coder", IdentityProof::Token, AssuranceLevel::S0, EntryPoint::Cli)
 }
 
 impl Stage {
@@ -82,12 +91,12 @@ impl Stage {
         let space = Space::new(backend);
         let server = Server::of(&space);
         let place = match &space.store {
-            Some(url) => Place::Postgres(url.clone()),
-            None => Place::Sqlite(space.file()),
+            Some(url) => StoreLocation::Postgres(url.clone()),
+            None => StoreLocation::Sqlite(space.file()),
         };
-        let desk = LocalDesk::open(place, &server.space, World::real()).unwrap();
+        let desk = LocalDesk::open(place, &server.space, RuntimeEnv::real()).unwrap();
         let mut holders = vec![];
-        let mint = |role, name: &str, scopes: &[Deed]| {
+        let mint = |role, name: &str, scopes: &[Permission]| {
             let scopes =
                 (!scopes.is_empty()).then(|| scopes.iter().copied().collect::<BTreeSet<_>>());
             let new = NewToken {
@@ -124,7 +133,7 @@ impl Stage {
         };
         holders.push(nobody);
         let code = desk.invite(&person("ann"), "hal", false).unwrap().code;
-        desk.join(&code, "hal", PASSPHRASE, sayso_engine::LoginFor::Program).unwrap();
+        desk.join(&code, "hal", PASSPHRASE, sayso_engine::LoginClient::Program).unwrap();
         let log_in = json!({"name": "hal", "passphrase": PASSPHRASE}).to_string();
         let path = format!("/session/{}", server.space);
         let session = server.raw(&server.request("POST", &path, None, Some(log_in.as_bytes())));
@@ -285,9 +294,10 @@ fn gates(desk: &LocalDesk) -> (Gate, Gate) {
             question: words,
             narrative: format!("At the {MARKER}."),
             facts: vec![],
-            shape: Shape::Text,
+            shape: AnswerShape::Text,
         };
-        desk.ask(&coder(), Ask::new(desk.new_gate_id(), Kind::Decision, None, card)).unwrap()
+        desk.ask(&coder(), NewGate::new(desk.new_gate_id(), GateKind::Decision, None, card))
+            .unwrap()
     };
     // The same question twice would be one card.
     let open = ask(format!("Which {MARKER}, {}?", desk.new_gate_id()));
@@ -314,7 +324,7 @@ fn task(desk: &LocalDesk) -> (TaskId, String) {
         awaiting: None,
     };
     let made = desk.create_task(&person("ann"), new).unwrap();
-    desk.hand_over(&coder(), id, Kind::Input, Some(format!("Where is the {MARKER}?"))).unwrap();
+    desk.hand_over(&coder(), id, GateKind::Input, Some(format!("Where is the {MARKER}?"))).unwrap();
     (id, made.handle)
 }
 

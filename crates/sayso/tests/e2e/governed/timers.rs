@@ -6,9 +6,9 @@
 use crate::harness::{Backend, Space, Who};
 use crate::reliability::{Chance, ann, desk};
 use crate::worker::{Project, turns};
-use sayso_core::gate::{Card, Ending};
-use sayso_core::{Actor, Door, Kind, Level, Proof, Role, Shape};
-use sayso_engine::{Ask, Desk, GateFilter, World};
+use sayso_core::gate::{Card, GateEnding};
+use sayso_core::{Actor, AnswerShape, AssuranceLevel, EntryPoint, GateKind, IdentityProof, Role};
+use sayso_engine::{Desk, GateFilter, NewGate, RuntimeEnv};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,8 @@ fn run(space: &Space, usual: usize) {
     let began = Instant::now();
     // Asked by a process with many threads, as a server is.
     let many =
-        Desk::open_shared(desk.place().unwrap().clone(), desk.space_name(), World::real()).unwrap();
+        Desk::open_shared(desk.place().unwrap().clone(), desk.space_name(), RuntimeEnv::real())
+            .unwrap();
     open(&many, timers);
     println!("{:?}: {timers} gates opened in {:?}", space.backend, began.elapsed());
     let kills = fire_under_kills(space, &desk);
@@ -48,7 +49,8 @@ fn run(space: &Space, usual: usize) {
 
 /// Opens gates that are due at various moments: some at once, some while others fire.
 fn open(desk: &Desk, timers: usize) {
-    let bot = Actor::new(Role::Service, "bot", Proof::Token, Level::S0, Door::Cli);
+    let bot =
+        Actor::new(Role::Service, "bot", IdentityProof::Token, AssuranceLevel::S0, EntryPoint::Cli);
     std::thread::scope(|scope| {
         for part in 0..16 {
             let bot = &bot;
@@ -59,9 +61,9 @@ fn open(desk: &Desk, timers: usize) {
                         question: format!("Question {n}?"),
                         narrative: String::new(),
                         facts: vec![],
-                        shape: Shape::Verdict,
+                        shape: AnswerShape::Verdict,
                     };
-                    let mut ask = Ask::new(desk.new_gate_id(), Kind::Decision, None, card);
+                    let mut ask = NewGate::new(desk.new_gate_id(), GateKind::Decision, None, card);
                     ask.demands.deadline_ms = Some(1_000 + chance.below(20_000));
                     desk.ask(bot, ask).unwrap();
                 }
@@ -104,7 +106,7 @@ fn check(desk: &Desk, timers: usize) {
     loop {
         let page = desk.gates(&ann(), filter.clone()).unwrap();
         for gate in &page.items {
-            let Some(Ending::Expired { at, .. }) = gate.ending else { panic!("{gate:?}") };
+            let Some(GateEnding::Expired { at, .. }) = gate.ending else { panic!("{gate:?}") };
             assert!(at >= gate.opened.deadline.unwrap(), "too early: {gate:?}");
             seen += 1;
         }

@@ -5,8 +5,8 @@
 use super::Terminal;
 use crate::harness::{Backend, Space};
 use sayso_core::gate::Card;
-use sayso_core::{Door, Kind, Shape};
-use sayso_engine::{Ask, Desk, Place, World};
+use sayso_core::{AnswerShape, EntryPoint, GateKind};
+use sayso_engine::{Desk, NewGate, RuntimeEnv, StoreLocation};
 use std::time::{Duration, Instant};
 
 /// So many gates are open.
@@ -19,26 +19,26 @@ const ROUNDS: usize = 20;
 #[ignore = "figures, not a test"]
 fn sqlite() {
     let space = Space::new(Backend::Sqlite);
-    measure(&space, Place::Sqlite(space.file()), "SQLite");
+    measure(&space, StoreLocation::Sqlite(space.file()), "SQLite");
 }
 
 #[test]
 #[ignore = "figures, not a test"]
 fn postgres() {
     let space = Space::new(Backend::Postgres);
-    measure(&space, Place::Postgres(space.store.clone().unwrap()), "PostgreSQL");
+    measure(&space, StoreLocation::Postgres(space.store.clone().unwrap()), "PostgreSQL");
 }
 
-fn measure(space: &Space, place: Place, store: &str) {
+fn measure(space: &Space, place: StoreLocation, store: &str) {
     let name = space.path().file_name().unwrap().to_str().unwrap();
-    let desk = Desk::open(place, name, World::real()).unwrap();
+    let desk = Desk::open(place, name, RuntimeEnv::real()).unwrap();
     let secret = std::fs::read_to_string(space.token("coder")).unwrap();
-    let coder = desk.authenticate(secret.trim(), Door::Cli).unwrap();
+    let coder = desk.authenticate(secret.trim(), EntryPoint::Cli).unwrap();
     for number in 0..GATES {
         let question = format!("Deploy number {number}?");
         let card =
-            Card { question, narrative: String::new(), facts: vec![], shape: Shape::Verdict };
-        desk.ask(&coder, Ask::new(desk.new_gate_id(), Kind::Decision, None, card)).unwrap();
+            Card { question, narrative: String::new(), facts: vec![], shape: AnswerShape::Verdict };
+        desk.ask(&coder, NewGate::new(desk.new_gate_id(), GateKind::Decision, None, card)).unwrap();
     }
     let mut first = vec![];
     for _ in 0..ROUNDS {

@@ -41,13 +41,13 @@ in_places! {
         terminal.press(&["a"]);
         terminal.shows("approving");
         let desk = sayso_engine::Desk::open(
-            sayso_engine::Place::Sqlite(space.file()),
+            sayso_engine::StoreLocation::Sqlite(space.file()),
             space.path().file_name().unwrap().to_str().unwrap(),
-            sayso_engine::World::real(),
+            sayso_engine::RuntimeEnv::real(),
         )
         .unwrap();
         let secret = std::fs::read_to_string(space.token("coder")).unwrap();
-        let coder = desk.authenticate(secret.trim(), sayso_core::Door::Cli).unwrap();
+        let coder = desk.authenticate(secret.trim(), sayso_core::EntryPoint::Cli).unwrap();
         let id = desk.find_gate(&gate).unwrap();
         let mut card = desk.gate(id).unwrap().card;
         card.question = "Delete 4,000 files?".into();

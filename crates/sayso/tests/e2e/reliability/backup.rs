@@ -4,7 +4,7 @@ use super::{ann, desk, name};
 use crate::harness::{Backend, Space, Who, fresh_database};
 use sayso_core::Verdict;
 use sayso_core::gate::Gate;
-use sayso_engine::{Desk, GateFilter, Place, World};
+use sayso_engine::{Desk, GateFilter, RuntimeEnv, StoreLocation};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -96,8 +96,8 @@ fn copies_made_while_others_write_are_whole_sqlite() {
     });
     let mut counts = vec![];
     for (n, (entries, known)) in made.iter().enumerate() {
-        let place = Place::Sqlite(file(n));
-        let copy = Desk::open(place, &name(&space), World::real()).unwrap();
+        let place = StoreLocation::Sqlite(file(n));
+        let copy = Desk::open(place, &name(&space), RuntimeEnv::real()).unwrap();
         assert_eq!(copy.verify_audit(&ann(), |_| {}).unwrap().entries, *entries);
         let mode = std::fs::metadata(file(n)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
@@ -169,7 +169,8 @@ fn dumps_made_while_others_write_are_whole_postgres() {
         let mut psql = psql.stdout(Stdio::null()).spawn().unwrap();
         std::io::Write::write_all(&mut psql.stdin.take().unwrap(), dump).unwrap();
         assert!(psql.wait().unwrap().success());
-        let copy = Desk::open(Place::Postgres(url), &name(&space), World::real()).unwrap();
+        let copy =
+            Desk::open(StoreLocation::Postgres(url), &name(&space), RuntimeEnv::real()).unwrap();
         counts.push(holds(&copy, known));
         drop(copy);
         crate::harness::drop_database(&database);

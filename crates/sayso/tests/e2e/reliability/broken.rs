@@ -5,7 +5,7 @@ use super::{Chance, agent, ann, desk, name, question};
 use crate::harness::{Backend, Space, Who};
 use sayso_core::gate::Gate;
 use sayso_core::{Answer, Code, GateId};
-use sayso_engine::{Desk, GateFilter, Place, World};
+use sayso_engine::{Desk, GateFilter, RuntimeEnv, StoreLocation};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -74,8 +74,8 @@ struct Seen {
 
 /// Reads every gate and every list, and lets nothing wrong pass.
 fn look(whole: &Whole, file: &Path, seen: &mut Seen, what: &str) {
-    let place = Place::Sqlite(file.to_owned());
-    let desk = match Desk::open(place, &whole.space, World::real()) {
+    let place = StoreLocation::Sqlite(file.to_owned());
+    let desk = match Desk::open(place, &whole.space, RuntimeEnv::real()) {
         Ok(desk) => desk,
         Err(error) => {
             seen.unopened += 1;
@@ -190,8 +190,8 @@ fn a_flipped_bit_in_what_people_read_is_always_noticed() {
             }
             let mut seen = Seen::default();
             look(&whole, &file, &mut seen, &what);
-            let place = Place::Sqlite(file);
-            let is_found = Desk::open(place, &whole.space, World::real())
+            let place = StoreLocation::Sqlite(file);
+            let is_found = Desk::open(place, &whole.space, RuntimeEnv::real())
                 .map_or(true, |desk| doctor_finds(&desk));
             assert!(is_found, "{what} went unnoticed");
             flipped += 1;
@@ -262,7 +262,7 @@ fn a_damaged_wal_is_an_earlier_moment() {
         log[at] ^= 1 << chance.below(8);
         std::fs::write(&file, &bytes).unwrap();
         std::fs::write(folder.path().join("sayso.db-wal"), log).unwrap();
-        let opened = Desk::open(Place::Sqlite(file), &name(&space), World::real());
+        let opened = Desk::open(StoreLocation::Sqlite(file), &name(&space), RuntimeEnv::real());
         match opened.and_then(|desk| desk.verify_audit(&ann(), |_| {})) {
             Ok(report) if report.entries == after => whole += 1,
             Ok(report) => {

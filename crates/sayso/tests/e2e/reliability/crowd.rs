@@ -3,8 +3,8 @@
 use super::{agent, ann, desk, name, place, question};
 use crate::harness::{Backend, Space, Who};
 use sayso_core::gate::Gate;
-use sayso_core::task::Event;
-use sayso_engine::{Desk, GateFilter, TaskFilter, World};
+use sayso_core::task::TaskEvent;
+use sayso_engine::{Desk, GateFilter, RuntimeEnv, TaskFilter};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -86,7 +86,7 @@ fn write(space: &Space, writer: u64, round: u64, slowest: &Mutex<Duration>) -> [
 
 /// A process with many threads that keeps its connections, as a server does.
 fn serve(space: &Space, is_over: &AtomicBool, served: &AtomicU64) {
-    let desk = Desk::open_shared(place(space), &name(space), World::real()).unwrap();
+    let desk = Desk::open_shared(place(space), &name(space), RuntimeEnv::real()).unwrap();
     let agent = agent("served");
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -117,7 +117,7 @@ fn check(space: &Space, rounds: u64, served: u64) {
         assert_eq!(row.task.waits_for.len(), 1, "{}", row.task.title);
         let history = desk.history(row.task.id).unwrap();
         let note = row.task.title.replace("Task", "Note");
-        let is_it = |e: &Event| matches!(e, Event::Noted(n) if n.text == note);
+        let is_it = |e: &TaskEvent| matches!(e, TaskEvent::Noted(n) if n.text == note);
         let notes = history.iter().filter(|(_, e)| is_it(e)).count();
         assert_eq!(notes, 1, "{}", row.task.title);
     }

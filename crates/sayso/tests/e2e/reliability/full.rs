@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::{Chance, TOKENS, agent, ann, desk, entries, furnish, gate_id, name, place, question};
 use crate::harness::{Backend, Ran, SAYSO, Space, Who};
 use sayso_core::{Code, GateId};
-use sayso_engine::{Desk, World};
+use sayso_engine::{Desk, RuntimeEnv};
 use std::fs::File;
 use std::process::{Command, Stdio};
 
@@ -100,7 +100,7 @@ fn a_server_on_a_full_disk_heals_alone() {
     furnish(&space);
     let ballast = space.path().join(".sayso/ballast");
     std::fs::write(&ballast, vec![0; (BALLAST_KIB * 1024) as usize]).unwrap();
-    let server = Desk::open_shared(place(&space), &name(&space), World::real()).unwrap();
+    let server = Desk::open_shared(place(&space), &name(&space), RuntimeEnv::real()).unwrap();
     let filler = "x".repeat(20_000);
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..8)

@@ -4,7 +4,7 @@
 use super::{ann, name, place};
 use crate::api::Server;
 use crate::harness::{Backend, Space, Who, on_both, user};
-use sayso_engine::{LocalDesk, LoginFor, World};
+use sayso_engine::{LocalDesk, LoginClient, RuntimeEnv};
 use serde_json::json;
 
 /// Runs SQL past sayso.
@@ -42,11 +42,11 @@ fn furnished(space: &Space) -> (String, String) {
     space.run(Who::Terminal, &["policy", "set", policy.to_str().unwrap()]).ok();
     space.mint("agent", "gone");
     space.revoke("gone");
-    let desk = LocalDesk::open(place(space), &name(space), World::real()).unwrap();
-    let admin = sayso_core::Actor { name: user(), proof: sayso_core::Proof::Tty, ..ann() };
+    let desk = LocalDesk::open(place(space), &name(space), RuntimeEnv::real()).unwrap();
+    let admin = sayso_core::Actor { name: user(), proof: sayso_core::IdentityProof::Tty, ..ann() };
     for (person, is_admin) in [("ada", true), ("eve", false)] {
         let code = desk.invite(&admin, person, is_admin).unwrap().code;
-        desk.join(&code, person, "correct horse battery", LoginFor::Program).unwrap();
+        desk.join(&code, person, "correct horse battery", LoginClient::Program).unwrap();
     }
     desk.invite(&admin, "fay", false).unwrap();
     space.ann(&["tell", "coder", "Look at it"]).ok();
@@ -178,10 +178,10 @@ on_both! {
     /// A code that was made better, or is of an older day again, lets nobody in; and who let somebody in is told by the log.
     fn no_code_is_better_than_it_was_made(space: &Space) {
         furnished(space);
-        let desk = || LocalDesk::open(place(space), &name(space), World::real()).unwrap();
-        let admin = sayso_core::Actor { name: user(), proof: sayso_core::Proof::Tty, ..ann() };
+        let desk = || LocalDesk::open(place(space), &name(space), RuntimeEnv::real()).unwrap();
+        let admin = sayso_core::Actor { name: user(), proof: sayso_core::IdentityProof::Tty, ..ann() };
         let code = desk().invite(&admin, "gus", false).unwrap().code;
-        let join = || desk().join(&code, "gus", "correct horse battery", LoginFor::Program);
+        let join = || desk().join(&code, "gus", "correct horse battery", LoginClient::Program);
         for sql in [
             "UPDATE invitations SET is_admin = 1 WHERE name = 'gus'",
             "UPDATE invitations SET invited_by = 'bob' WHERE name = 'gus'",

@@ -5,8 +5,8 @@
 
 use super::{Chance, TOKENS, ann, desk, gate_id, name, place};
 use crate::harness::{Backend, SAYSO, Space, Who};
-use sayso_core::{Content, GateId};
-use sayso_engine::{Desk, World};
+use sayso_core::{AnswerContent, GateId};
+use sayso_engine::{Desk, RuntimeEnv};
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -314,7 +314,7 @@ impl<'a> Loop<'a> {
             let Some((text, by, is_acknowledged)) = answer else { continue };
             match gate.answer() {
                 Some((given, signed)) => {
-                    assert_eq!(given.content, Content::Text(text));
+                    assert_eq!(given.content, AnswerContent::Text(text));
                     assert_eq!(signed.name, by);
                 }
                 None => assert!(!is_acknowledged, "lost the answer to gate {id}"),
@@ -395,7 +395,7 @@ fn making_a_space_can_be_killed_at_any_moment() {
         halves += u64::from(space.path().join(".sayso").exists() && !space.file().exists());
         space.run(Who::Script, &["init"]).ok();
         space.run(Who::Script, &["ask", "Still there?"]).ok();
-        let desk = Desk::open(place(&space), &name(&space), World::real()).unwrap();
+        let desk = Desk::open(place(&space), &name(&space), RuntimeEnv::real()).unwrap();
         assert_eq!(desk.verify_audit(&ann(), |_| {}).unwrap().entries, 2, "round {round}");
         if kills >= 40 && halves >= 3 {
             break;

@@ -4,7 +4,7 @@
 use super::{Chance, TOKENS, agent, ann, desk, entries, gate_id, name, question};
 use crate::harness::{Backend, Space, Who};
 use sayso_core::{Answer, GateId};
-use sayso_engine::{Desk, NewTask, Place, World};
+use sayso_engine::{Desk, NewTask, RuntimeEnv, StoreLocation};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -104,7 +104,7 @@ pub(super) fn insist(space: &Space, who: Who<'_>, args: &[&str], unreachable: &A
 #[test]
 fn a_waiter_survives_lost_connections() {
     let space = Space::new(Backend::Postgres);
-    let desk = Desk::open(super::place(&space), &name(&space), World::real()).unwrap();
+    let desk = Desk::open(super::place(&space), &name(&space), RuntimeEnv::real()).unwrap();
     let is_over = AtomicBool::new(false);
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -131,7 +131,7 @@ fn a_waiter_survives_lost_connections() {
                     let limit = Some(Duration::from_secs(60));
                     let waited = patiently(|| desk.wait(id, limit));
                     answer.join().unwrap();
-                    matches!(waited, sayso_engine::Waited::Ended(_))
+                    matches!(waited, sayso_engine::WaitOutcome::Ended(_))
                 })
             })
             .collect();
@@ -240,7 +240,7 @@ fn a_connection_cut_anywhere_in_a_write_has_one_effect() {
     let space = Space::new(Backend::Postgres);
     let way = Breaking::start();
     let url = way.url(space.store.as_ref().unwrap());
-    let desk = Desk::open(Place::Postgres(url), &name(&space), World::real()).unwrap();
+    let desk = Desk::open(StoreLocation::Postgres(url), &name(&space), RuntimeEnv::real()).unwrap();
     let mut expected = entries(&space);
     let (mut tasks, mut broke) = (vec![], [0_u64; 3]);
     for (command, broke) in broke.iter_mut().enumerate() {
@@ -277,7 +277,7 @@ fn a_connection_cut_anywhere_in_a_write_has_one_effect() {
     assert!(broke.iter().all(|count| *count >= 40), "{broke:?}");
     for task in tasks {
         let noted = desk.history(task).unwrap().into_iter().filter(|(_, event)| {
-            matches!(event, sayso_core::task::Event::Noted(note) if note.text == "once")
+            matches!(event, sayso_core::task::TaskEvent::Noted(note) if note.text == "once")
         });
         assert_eq!(noted.count(), 1, "a note is there twice, or not at all");
     }

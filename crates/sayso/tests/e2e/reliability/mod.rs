@@ -27,20 +27,23 @@ mod wake;
 
 use crate::harness::{Backend, Space, Who};
 use sayso_core::gate::Card;
-use sayso_core::{Actor, Door, GateId, Kind, Level, Proof, Role, Shape, TaskId, Timestamp};
-use sayso_engine::{Ask, Desk, Place, World};
+use sayso_core::{
+    Actor, AnswerShape, AssuranceLevel, EntryPoint, GateId, GateKind, IdentityProof, Role, TaskId,
+    Timestamp,
+};
+use sayso_engine::{Desk, NewGate, RuntimeEnv, StoreLocation};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A way into a space past the program, to look at what it left behind. It reads on a connection of
 /// its own, as a process started afterwards would.
 pub(crate) fn desk(space: &Space) -> Desk {
-    Desk::open(place(space), &name(space), World::real()).unwrap()
+    Desk::open(place(space), &name(space), RuntimeEnv::real()).unwrap()
 }
 
-fn place(space: &Space) -> Place {
+fn place(space: &Space) -> StoreLocation {
     match (&space.backend, &space.store) {
-        (Backend::Postgres, Some(url)) => Place::Postgres(url.clone()),
-        _ => Place::Sqlite(space.file()),
+        (Backend::Postgres, Some(url)) => StoreLocation::Postgres(url.clone()),
+        _ => StoreLocation::Sqlite(space.file()),
     }
 }
 
@@ -64,10 +67,10 @@ fn furnish(space: &Space) {
 }
 
 /// A question in words, from an agent, as the desk takes it.
-fn question(id: GateId, text: &str) -> Ask {
-    let (narrative, facts, shape) = (String::new(), vec![], Shape::Text);
+fn question(id: GateId, text: &str) -> NewGate {
+    let (narrative, facts, shape) = (String::new(), vec![], AnswerShape::Text);
     let card = Card { question: text.into(), narrative, facts, shape };
-    Ask::new(id, Kind::Decision, None, card)
+    NewGate::new(id, GateKind::Decision, None, card)
 }
 
 /// An agent as the desk knows it from its token.
@@ -86,9 +89,9 @@ pub(crate) fn ann() -> Actor {
         run: None,
         task: None,
         launcher: None,
-        proof: Proof::Token,
-        level: Level::S0,
-        door: Door::Cli,
+        proof: IdentityProof::Token,
+        level: AssuranceLevel::S0,
+        door: EntryPoint::Cli,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Chance, ann, desk, gate_id};
 use crate::harness::{Backend, Space, Who};
-use sayso_core::{Content, GateId};
+use sayso_core::{AnswerContent, GateId};
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -95,7 +95,7 @@ fn race_for_one(space: &Space, id: GateId, racers: usize, seen: &Seen) {
     }
     let gate = desk(space).gate(id).unwrap();
     let (answer, signed) = gate.answer().unwrap();
-    assert_eq!(answer.content, Content::Text(format!("from racer {winner}")));
+    assert_eq!(answer.content, AnswerContent::Text(format!("from racer {winner}")));
     assert_eq!(signed.name, by);
     seen.winners.fetch_add(1, Relaxed);
     seen.losers.fetch_add(racers as u64 - 1, Relaxed);

@@ -4,9 +4,12 @@
 use super::Team;
 use crate::harness::{Backend, Server, Who};
 use sayso_core::gate::Card;
-use sayso_core::{Actor, Answer, Content, Door, GateId, Kind, Proof, Role, Shape, TaskId, Verdict};
-use sayso_engine::{Ask, Desk, Line, RemoteDesk, Unanswered, Waited, World};
-use sayso_server::client::HttpLine;
+use sayso_core::{
+    Actor, Answer, AnswerContent, AnswerShape, EntryPoint, GateId, GateKind, IdentityProof, Role,
+    TaskId, Verdict,
+};
+use sayso_engine::{CallError, Desk, NewGate, RemoteDesk, RpcTransport, RuntimeEnv, WaitOutcome};
+use sayso_server::client::HttpTransport;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,22 +30,23 @@ struct AnyOf {
     retries: Arc<AtomicU64>,
 }
 
-impl Line for AnyOf {
+impl RpcTransport for AnyOf {
     fn call(
         &self,
         secret: Option<&str>,
         call: &str,
         handed: &str,
         patience: Duration,
-    ) -> Result<String, Unanswered> {
+    ) -> Result<String, CallError> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let url = {
             let urls = self.urls.lock().unwrap();
             urls[turn % urls.len()].clone()
         };
-        let outcome =
-            HttpLine::to(&url, &self.space, None).unwrap().call(secret, call, handed, patience);
-        if let Err(Unanswered::Away(_) | Unanswered::Cut(_)) = &outcome {
+        let outcome = HttpTransport::to(&url, &self.space, None)
+            .unwrap()
+            .call(secret, call, handed, patience);
+        if let Err(CallError::Unreachable(_) | CallError::Interrupted(_)) = &outcome {
             self.retries.fetch_add(1, Ordering::Relaxed);
         }
         outcome
@@ -87,7 +91,8 @@ fn servers_that_die() {
     let desk = |secret: &str| {
         let (urls, retries) = (urls.clone(), retries.clone());
         let line = AnyOf { urls, space: team.name.clone(), turn: AtomicUsize::new(0), retries };
-        let reached = RemoteDesk::reach(Arc::new(line), Some(secret.to_owned()), World::real());
+        let reached =
+            RemoteDesk::reach(Arc::new(line), Some(secret.to_owned()), RuntimeEnv::real());
         Desk::from(reached.unwrap().with_patience(Duration::from_secs(60)))
     };
     let task = ann.run(Who::Script, &["create", "Count"]).ok();
@@ -143,20 +148,20 @@ fn ask_and_answer(asker: &Desk, answerer: &Desk, task: TaskId, time: Duration) -
             question: format!("May I go on after {}?", asked.len()),
             narrative: String::new(),
             facts: vec![],
-            shape: Shape::Verdict,
+            shape: AnswerShape::Verdict,
         };
-        asker.ask(&coder, Ask::new(id, Kind::Decision, None, card)).unwrap();
+        asker.ask(&coder, NewGate::new(id, GateKind::Decision, None, card)).unwrap();
         let shown = answerer.gate(id).unwrap();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| asker.wait(id, Some(Duration::from_secs(60))).unwrap());
             let yes = Answer {
                 verdict: Verdict::Approved,
-                content: Content::None,
+                content: AnswerContent::None,
                 reason: None,
                 interrupts: false,
             };
             answerer.answer(&bob, id, yes, shown.digest.as_str()).unwrap();
-            assert!(matches!(waiting.join().unwrap(), Waited::Ended(_)));
+            assert!(matches!(waiting.join().unwrap(), WaitOutcome::Ended(_)));
         });
         answerer.note(&bob, task, &format!("I said yes to {id}"), false).unwrap();
         asked.push(id);
@@ -165,5 +170,5 @@ fn ask_and_answer(asker: &Desk, answerer: &Desk, task: TaskId, time: Duration) -
 }
 
 fn actor(desk: &Desk, role: Role, name: &str) -> Actor {
-    Actor::new(role, name, Proof::Token, desk.level(), Door::Cli)
+    Actor::new(role, name, IdentityProof::Token, desk.level(), EntryPoint::Cli)
 }

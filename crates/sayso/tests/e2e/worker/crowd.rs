@@ -7,8 +7,8 @@ use super::{COMPLETE, Project};
 use crate::harness::{Backend, Space, Who};
 use crate::reliability::{ann, desk};
 use sayso_core::Timestamp;
-use sayso_core::run::{Run, State};
-use sayso_core::task::Status;
+use sayso_core::run::{Run, RunState};
+use sayso_core::task::TaskStatus;
 use sayso_engine::{Desk, GateFilter, NewTask, TaskFilter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
@@ -149,7 +149,7 @@ impl<'a> Crowd<'a> {
     fn check_all_is_done(&self) {
         let mut tasks = 0;
         for row in self.all_tasks() {
-            assert_eq!(row.status, Status::Closed, "{row:?}");
+            assert_eq!(row.status, TaskStatus::Closed, "{row:?}");
             let runs = self.desk.runs_of(row.id, 10).unwrap();
             for pair in runs.windows(2) {
                 let [later, earlier] = pair else { unreachable!() };
@@ -218,7 +218,7 @@ impl Idle {
 }
 
 fn ended(run: &Run) -> Timestamp {
-    let State::Ended { at, .. } = &run.state else { panic!("{run:?}") };
+    let RunState::Ended { at, .. } = &run.state else { panic!("{run:?}") };
     *at
 }
 

@@ -12,10 +12,10 @@ use super::budgets::until;
 use crate::harness::{Backend, SAYSO, Space, Who};
 use crate::reliability::{Chance, ann, desk};
 use rustix::process::{Pid, Signal, kill_process};
-use sayso_core::gate::{Delivery, Gate};
-use sayso_core::run::{How, Run, State};
-use sayso_core::task::{Status, Task};
-use sayso_core::{Kind, Verdict};
+use sayso_core::gate::{DeliveryState, Gate};
+use sayso_core::run::{Run, RunEndKind, RunState};
+use sayso_core::task::{Task, TaskStatus};
+use sayso_core::{GateKind, Verdict};
 use sayso_engine::{Desk, GateFilter, TaskFilter};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -410,7 +410,7 @@ impl<'a> Chaos<'a> {
                 .strip_prefix("Question ")
                 .and_then(|rest| rest.strip_suffix('?'));
             let ran = match (gate.opened.kind, number) {
-                (Kind::Approval, _) => self.space().ann(&["approve", &handle]),
+                (GateKind::Approval, _) => self.space().ann(&["approve", &handle]),
                 // Each task has its own answer to what all of them ask.
                 (_, Some(number)) => {
                     let answer = format!("answer {number} for {task}");
@@ -426,7 +426,8 @@ impl<'a> Chaos<'a> {
     }
 
     fn undelivered(&self) -> Vec<Gate> {
-        let is_delivered = |gate: &Gate| matches!(gate.delivery, Delivery::Acknowledged { .. });
+        let is_delivered =
+            |gate: &Gate| matches!(gate.delivery, DeliveryState::Acknowledged { .. });
         self.gates().into_iter().filter(|gate| !is_delivered(gate)).collect()
     }
 
@@ -462,7 +463,7 @@ impl<'a> Chaos<'a> {
         let mut runs = vec![];
         let (mut questions, mut parts) = (0, 0);
         for task in &tasks {
-            assert_eq!(task.status, Status::Closed, "{task:?}");
+            assert_eq!(task.status, TaskStatus::Closed, "{task:?}");
             let of_task = self.desk.runs_of(task.id, 1_000).unwrap();
             self.check_runs_follow_each_other(task, &of_task);
             questions += self.check_asked_once(task);
@@ -484,7 +485,7 @@ impl<'a> Chaos<'a> {
     fn check_runs_follow_each_other(&self, task: &Task, runs: &[Run]) {
         for pair in runs.windows(2) {
             let [later, earlier] = pair else { unreachable!() };
-            let State::Ended { at, .. } = &earlier.state else {
+            let RunState::Ended { at, .. } = &earlier.state else {
                 panic!("run {} of {} is not over", earlier.started.id, task.handle)
             };
             assert!(earlier.started.fence < later.started.fence, "{earlier:#?} {later:#?}");
@@ -511,7 +512,7 @@ impl<'a> Chaos<'a> {
         for gate in &gates {
             let (answer, _) = gate.answer().unwrap();
             assert_eq!(answer.verdict, verdict);
-            assert!(matches!(gate.delivery, Delivery::Acknowledged { .. }), "{gate:?}");
+            assert!(matches!(gate.delivery, DeliveryState::Acknowledged { .. }), "{gate:?}");
         }
         gates.len()
     }
@@ -537,10 +538,10 @@ impl<'a> Chaos<'a> {
     fn report(&self, tasks: &[Task], runs: &[Run], questions: usize, parts: usize) {
         let mut endings: BTreeMap<&str, usize> = BTreeMap::new();
         for run in runs {
-            let State::Ended { how, .. } = &run.state else { unreachable!() };
+            let RunState::Ended { how, .. } = &run.state else { unreachable!() };
             *endings.entry(how.as_str()).or_default() += 1;
         }
-        let lost = endings.get(How::Lost.as_str()).copied().unwrap_or(0) as u64;
+        let lost = endings.get(RunEndKind::Lost.as_str()).copied().unwrap_or(0) as u64;
         println!(
             "{:?}: {} tasks, {} runs {endings:?}, {questions} questions and deliveries, {parts} pieces of work, \
              in {:?}: {:?}",
