@@ -162,13 +162,12 @@ impl NpmPackage {
         command.arg("--version").env_clear().env("HOME", home.path());
         command.env("PATH", env::join_paths(path).unwrap_or_default());
         let said = output(&mut command)?;
-        match said.contains(self.version) {
-            true => Ok(()),
-            false => {
-                let (name, version) = (self.name, self.version);
-                let said = said.trim();
-                Err(format!("{name} says it is {said:?} and not {version}").into())
-            }
+        if said.contains(self.version) {
+            Ok(())
+        } else {
+            let (name, version) = (self.name, self.version);
+            let said = said.trim();
+            Err(format!("{name} says it is {said:?} and not {version}").into())
         }
     }
 }

@@ -45,10 +45,8 @@ pub(crate) fn here(words: &[String]) -> VerbResult {
         pages.iter().map(|path| DocsPage::read(path)).collect::<VerbResult<_>>()?;
     let program = stage::build()?;
     let needs_server = pages.iter().any(|page| page.names(DATABASE));
-    let server = match needs_server {
-        true => Some(PostgresCluster::start(&xtask, &tools::ensure()?)?),
-        false => None,
-    };
+    let server =
+        if needs_server { Some(PostgresCluster::start(&xtask, &tools::ensure()?)?) } else { None };
     let user = output(Command::new("id").arg("-un"))?.trim().to_owned();
     let mut count = 0;
     for page in pages.iter().filter(|page| !page.steps.is_empty()) {
@@ -155,11 +153,10 @@ impl PageSession {
                 return Err(mismatch(page, step, &format!("printed:\n{printed}")));
             }
         }
-        match self.running.is_empty() {
-            true => Ok(()),
-            false => {
-                Err(format!("{}: a command in the background, and no `wait`", page.path).into())
-            }
+        if self.running.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{}: a command in the background, and no `wait`", page.path).into())
         }
     }
 

@@ -85,10 +85,7 @@ fn compare(made: &FileMap, kept: &FileMap) -> Vec<FileChange> {
 
 /// Returns the path of a file that the program wrote.
 fn place(name: &str) -> String {
-    match name.starts_with(API) {
-        true => name.to_owned(),
-        false => format!("{REFERENCE}{name}"),
-    }
+    if name.starts_with(API) { name.to_owned() } else { format!("{REFERENCE}{name}") }
 }
 
 fn first_difference(old: &[u8], new: &[u8]) -> String {

@@ -190,9 +190,10 @@ fn today_or_tomorrow(time: Time, here: &Zoned) -> Option<DateTime> {
     if today > now {
         return Some(today);
     }
-    match now.duration_since(today) <= JUST_PAST {
-        true => now.checked_add(SignedDuration::from_mins(1)).ok(),
-        false => Some(here.date().tomorrow().ok()?.to_datetime(time)),
+    if now.duration_since(today) <= JUST_PAST {
+        now.checked_add(SignedDuration::from_mins(1)).ok()
+    } else {
+        Some(here.date().tomorrow().ok()?.to_datetime(time))
     }
 }
 

@@ -123,18 +123,20 @@ fn choice(
     if let Some(option) = pick(options, typed) {
         return Ok(Answer::choice(vec![option.name.clone()], None));
     }
-    let words: Vec<&str> = match multi {
-        true => typed.split(',').map(str::trim).filter(|word| !word.is_empty()).collect(),
-        false => vec![typed],
+    let words: Vec<&str> = if multi {
+        typed.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()
+    } else {
+        vec![typed]
     };
     let found = |word: &str| match pick(options, word) {
         Some(option) => Ok(option.name.clone()),
         None => Err(none_of_them(options, other, word)),
     };
     let picked: Vec<String> = words.into_iter().map(found).collect::<Result<_, _>>()?;
-    match picked.is_empty() {
-        true => Err(none_of_them(options, other, typed)),
-        false => Ok(Answer::choice(picked, None)),
+    if picked.is_empty() {
+        Err(none_of_them(options, other, typed))
+    } else {
+        Ok(Answer::choice(picked, None))
     }
 }
 
@@ -154,9 +156,10 @@ fn none_of_them(options: &[ChoiceOption], other: bool, word: &str) -> Refusal {
         Ok(number) => format!("there is no option {number}: there are {}", options.len()),
         Err(_) => format!("{word:?} is none of the options"),
     };
-    let hint = match other {
-        true => format!("type a number or a name; words of your own with: {OTHER} WORDS"),
-        false => "type a number or a name".into(),
+    let hint = if other {
+        format!("type a number or a name; words of your own with: {OTHER} WORDS")
+    } else {
+        "type a number or a name".into()
     };
     Refusal::new(Code::UnknownOption, message).hint(hint)
 }

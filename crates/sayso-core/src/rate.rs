@@ -50,10 +50,7 @@ impl TokenBucket {
         let past = now.as_micros().saturating_sub(self.at.as_micros()).max(0) as f64;
         self.left = (self.left + past * most / MINUTE_MICROS).min(most);
         self.at = now;
-        match self.left >= 1.0 {
-            true => Ok(()),
-            false => Err(limit.seconds_for(1.0 - self.left)),
-        }
+        if self.left >= 1.0 { Ok(()) } else { Err(limit.seconds_for(1.0 - self.left)) }
     }
 
     /// Takes the cost of a write. The cost is known only after the write, so the balance may become negative: then

@@ -183,10 +183,7 @@ impl TerminalProgram {
         if MULTIPLEXERS.iter().any(|known| is_name(known)) {
             return TerminalProgram::Multiplexer;
         }
-        match PRIVILEGES.contains(&name) {
-            true => TerminalProgram::Privilege,
-            false => TerminalProgram::Other,
-        }
+        if PRIVILEGES.contains(&name) { TerminalProgram::Privilege } else { TerminalProgram::Other }
     }
 }
 
@@ -208,9 +205,10 @@ impl TerminalInfo {
             TerminalProgram::Seat => self.judge_age(),
             TerminalProgram::Multiplexer | TerminalProgram::Privilege => {
                 let is_shown = shown_in.iter().any(|terminal| terminal.judge().is_ok());
-                match is_shown {
-                    true => self.judge_age(),
-                    false => Err(PresenceDoubt::Detached(plain(name).into())),
+                if is_shown {
+                    self.judge_age()
+                } else {
+                    Err(PresenceDoubt::Detached(plain(name).into()))
                 }
             }
             TerminalProgram::Other => Err(PresenceDoubt::Program(name.clone())),

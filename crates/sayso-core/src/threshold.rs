@@ -37,9 +37,10 @@ impl AskThreshold {
 
     /// Returns the level of a number from 0 to 5.
     pub fn new(level: u8) -> Result<Self, UnknownAskThreshold> {
-        match usize::from(level) < Self::LEVELS.len() {
-            true => Ok(Self(level)),
-            false => Err(UnknownAskThreshold(level.to_string())),
+        if usize::from(level) < Self::LEVELS.len() {
+            Ok(Self(level))
+        } else {
+            Err(UnknownAskThreshold(level.to_string()))
         }
     }
 

@@ -113,9 +113,12 @@ impl Calendar {
     }
 
     fn working_from(&self, at: Timestamp) -> impl Iterator<Item = TimeInterval> {
-        self.intervals(at, |date| match self.holidays.contains(&date) {
-            true => &[],
-            false => self.hours.get(index(date.weekday())).map_or(&[], Vec::as_slice),
+        self.intervals(at, |date| {
+            if self.holidays.contains(&date) {
+                &[]
+            } else {
+                self.hours.get(index(date.weekday())).map_or(&[], Vec::as_slice)
+            }
         })
     }
 

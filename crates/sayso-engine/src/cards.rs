@@ -209,9 +209,10 @@ impl LocalDesk {
                 last.clear();
             }
             let unread = blocks.is_many();
-            let crowds = match is_thin {
-                true => crowds.left_out(read, self.space, filter, each_max, unread)?,
-                false => vec![],
+            let crowds = if is_thin {
+                crowds.left_out(read, self.space, filter, each_max, unread)?
+            } else {
+                vec![]
             };
             Ok((page, crowds))
         })

@@ -1,9 +1,12 @@
 //! The change feed of a space, local or remote: polls for audit entries since the last one seen.
 
-use crate::remote::CHANGES_MAX;
-use crate::{Desk, Result, SpaceChanges};
-use sayso_store::{CommitWatch, WatchTopic};
+use crate::{Desk, LocalDesk, Result, SpaceChanges};
+use sayso_store::{CommitWatch, ReadTransaction, WatchTopic};
+use serde::Deserialize;
 use std::time::Duration;
+
+/// The maximum number of audit entries in one response of the change feed.
+const CHANGES_MAX: usize = 1_000;
 
 /// The pause before an unreachable server is polled again.
 const AWAY: Duration = Duration::from_secs(1);
@@ -68,5 +71,49 @@ impl ChangeFeed {
     /// Waits until there is a change, or until `patience` has passed.
     pub fn wait(&mut self, patience: Duration) -> Result<()> {
         self.next(patience).map(drop)
+    }
+}
+
+/// The part of an audit entry that the change feed needs.
+#[derive(Deserialize)]
+struct EntryEvents {
+    #[serde(default)]
+    events: Vec<StreamRef>,
+}
+
+#[derive(Deserialize)]
+struct StreamRef {
+    stream: String,
+}
+
+impl LocalDesk {
+    /// Returns the changes after an audit entry; without `seen`, only the present end.
+    pub fn changes(&self, seen: Option<u64>) -> Result<SpaceChanges> {
+        let Some(seen) = seen else {
+            let seen = self.read(|read| self.end(read))?;
+            return Ok(SpaceChanges { seen, gates: vec![] });
+        };
+        let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
+        // An entry that cannot be parsed wakes no waiter; each looks again after a while.
+        let entries =
+            rows.iter().filter_map(|row| serde_json::from_str::<EntryEvents>(&row.body).ok());
+        let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
+        let gates = entries
+            .flat_map(|entry| entry.events)
+            .filter_map(|event| gate(&event.stream))
+            .collect();
+        let seen = match rows.last() {
+            Some(row) => row.seq,
+            // A subscriber that is ahead of the chain follows one that was restored from a backup, and begins at its
+            // end.
+            None => seen.min(self.read(|read| self.end(read))?),
+        };
+        Ok(SpaceChanges { seen, gates })
+    }
+
+    /// Returns the sequence number of the last audit entry.
+    pub(crate) fn end(&self, read: &mut ReadTransaction<'_>) -> Result<u64> {
+        let last = read.audit_last(self.space, 1)?;
+        Ok(last.first().map_or(0, |row| row.seq))
     }
 }

@@ -47,9 +47,10 @@ pub struct GateCounters {
 impl LocalDesk {
     /// Checks that the actor may read the space, or has a credential for metrics only.
     fn check_may_measure(&self, actor: &Actor) -> Result<()> {
-        match actor.may(Permission::Read) {
-            true => Ok(()),
-            false => self.check(actor, Permission::Measure, "see the figures of a space"),
+        if actor.may(Permission::Read) {
+            Ok(())
+        } else {
+            self.check(actor, Permission::Measure, "see the figures of a space")
         }
     }
 

@@ -1,7 +1,8 @@
 //! Authentication: tokens, passphrases, unlocked terminals.
 
 use crate::ledger;
-use crate::people::{PassphraseUse, is_good};
+use crate::login_throttle::PassphraseUse;
+use crate::people::is_good;
 use crate::write_batch::WriteBatch;
 use crate::{Error, ListPage, LocalDesk, NewRun, Result, RuntimeEnv, TokenRow};
 use argon2::Argon2;
@@ -478,9 +479,10 @@ pub(crate) fn secret_beginning(world: &RuntimeEnv, prefix: &str) -> String {
 /// CSRF token.
 pub(crate) fn check_way(secret: &str, door: EntryPoint) -> Result<()> {
     let is_of_browser = secret.trim().starts_with(BROWSER_PREFIX);
-    match is_of_browser == (door == EntryPoint::Web) {
-        true => Ok(()),
-        false => Err(bad_token("the token is not known here").into()),
+    if is_of_browser == (door == EntryPoint::Web) {
+        Ok(())
+    } else {
+        Err(bad_token("the token is not known here").into())
     }
 }
 

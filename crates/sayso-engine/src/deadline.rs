@@ -46,9 +46,10 @@ impl LocalDesk {
 
     /// Refuses to continue a call whose caller no longer waits.
     pub(crate) fn check_is_awaited(&self) -> sayso_store::Result<()> {
-        match self.deadline.as_ref().is_some_and(CallDeadline::is_over) {
-            true => Err(sayso_store::Error::Expired),
-            false => Ok(()),
+        if self.deadline.as_ref().is_some_and(CallDeadline::is_over) {
+            Err(sayso_store::Error::Expired)
+        } else {
+            Ok(())
         }
     }
 }

@@ -254,9 +254,10 @@ impl LocalDesk {
             return self.flow(id).map(|flow| flow.started.id);
         }
         let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric());
-        let found = match is_plain && !name.is_empty() {
-            true => self.read(|read| Ok(read.find_flows(self.space, &name)?))?,
-            false => vec![],
+        let found = if is_plain && !name.is_empty() {
+            self.read(|read| Ok(read.find_flows(self.space, &name)?))?
+        } else {
+            vec![]
         };
         match found.as_slice() {
             [(only, _)] => Ok(*only),

@@ -619,9 +619,10 @@ pub(crate) fn with_notes(
         return Ok(if again { given.clone() } else { answer });
     }
     let notes = notes_since(&load::task_history(batch.write, task)?, id);
-    Ok(match notes.is_empty() {
-        true => answer,
-        false => Answer { content: AnswerContent::Text(notes.join("\n\n")), ..answer },
+    Ok(if notes.is_empty() {
+        answer
+    } else {
+        Answer { content: AnswerContent::Text(notes.join("\n\n")), ..answer }
     })
 }
 

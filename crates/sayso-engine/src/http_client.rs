@@ -116,10 +116,7 @@ impl Resolver for SsrfResolver {
         }
         let mut addresses = self.empty();
         found.into_iter().take(ADDRESSES_MAX).for_each(|address| addresses.push(address));
-        match addresses.is_empty() {
-            true => Err(ureq::Error::HostNotFound),
-            false => Ok(addresses),
-        }
+        if addresses.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(addresses) }
     }
 }
 

@@ -252,12 +252,10 @@ pub(crate) fn check_invitation(
 pub(crate) fn check_invitation_rows(invitation: &InvitationRow, rows: &[EventRow]) -> Result<()> {
     let made = rows.first().map(event::<InvitationEvent>).transpose()?;
     let was_used = rows.len() > 1;
-    match made == Some(InvitationEvent::of(invitation)) && was_used == invitation.used_at.is_some()
-    {
-        true => Ok(()),
-        false => {
-            Err(tampered(&invitation_stream(&invitation.hash), "its row is not what was made"))
-        }
+    if made == Some(InvitationEvent::of(invitation)) && was_used == invitation.used_at.is_some() {
+        Ok(())
+    } else {
+        Err(tampered(&invitation_stream(&invitation.hash), "its row is not what was made"))
     }
 }
 
@@ -298,9 +296,10 @@ fn check_older(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<()> {
         let is_about = entry.action == "token.minted" && entry.object == token.handle;
         is_made |= is_about && entry.outcome == AuditOutcome::Done && names(&entry.reason, token);
     }
-    match is_made {
-        true => Ok(()),
-        false => Err(tampered(&stream, "the audit does not know that it was made")),
+    if is_made {
+        Ok(())
+    } else {
+        Err(tampered(&stream, "the audit does not know that it was made"))
     }
 }
 
@@ -431,9 +430,10 @@ pub(crate) fn setting_stream(space: SpaceId, kind: &str, name: &str) -> String {
 
 /// Checks that a row equals the result of its last event.
 pub(crate) fn check_setting(stream: &str, setting: &StoredSetting, row: &EventRow) -> Result<()> {
-    match body_set(row)? == setting.body && setting.set_at == row.at {
-        true => Ok(()),
-        false => Err(tampered(stream, "its row is not what was set")),
+    if body_set(row)? == setting.body && setting.set_at == row.at {
+        Ok(())
+    } else {
+        Err(tampered(stream, "its row is not what was set"))
     }
 }
 

@@ -31,6 +31,7 @@ mod ledger;
 mod lifecycle;
 mod load;
 mod local;
+mod login_throttle;
 mod lookup;
 mod messages;
 mod metrics;

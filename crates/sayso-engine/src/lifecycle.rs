@@ -490,12 +490,13 @@ pub(crate) fn check_none_runs(batch: &mut WriteBatch<'_, '_>) -> Result<()> {
     let rules = batch.desk.rules(batch.write)?;
     let running: Vec<_> =
         rules.of::<RunningAgent>(SettingKind::Station).into_iter().map(|(name, _)| name).collect();
-    match running.is_empty() {
-        true => Ok(()),
-        false => Err(wrong_state(
+    if running.is_empty() {
+        Ok(())
+    } else {
+        Err(wrong_state(
             format!("agents of this space run: {}", running.join(", ")),
             "stop them first with: sayso agent stop NAME",
-        )),
+        ))
     }
 }
 
@@ -557,9 +558,10 @@ fn spec_of(batch: &mut WriteBatch<'_, '_>, agent: &str) -> Result<AgentSpec> {
 
 fn unknown<'a>(agent: &str, known: impl Iterator<Item = &'a str>) -> Refusal {
     let known: Vec<_> = known.collect();
-    let there_are = match known.is_empty() {
-        true => "none is set".to_owned(),
-        false => format!("there are {}", known.join(", ")),
+    let there_are = if known.is_empty() {
+        "none is set".to_owned()
+    } else {
+        format!("there are {}", known.join(", "))
     };
     Refusal::new(Code::NotFound, format!("there is no agent {agent:?}: {there_are}"))
         .hint("agents are set in a fleet file: sayso apply FILE")

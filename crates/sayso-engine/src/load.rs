@@ -76,9 +76,10 @@ pub(crate) fn check_listed(read: &mut ReadTransaction<'_>, listed: &Gate) -> Res
 /// Checks that the dedup key of a row matches its gate. Rows of older versions have none.
 pub(crate) fn check_asks(gate: &Gate, named: Option<&str>) -> Result<()> {
     let asks = gate.dedup_key();
-    match named.is_none_or(|named| asks.as_ref().is_some_and(|asks| asks.as_str() == named)) {
-        true => Ok(()),
-        false => Err(tampered(&gate_stream(gate.opened.id), "its row says it asks something else")),
+    if named.is_none_or(|named| asks.as_ref().is_some_and(|asks| asks.as_str() == named)) {
+        Ok(())
+    } else {
+        Err(tampered(&gate_stream(gate.opened.id), "its row says it asks something else"))
     }
 }
 

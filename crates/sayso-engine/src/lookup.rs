@@ -101,9 +101,10 @@ impl LocalDesk {
         let message = format!("task {} waits for {} gates", task.handle, gates.len());
         let own = self.read(|read| self.visible_names(read, gates))?;
         let names: Vec<_> = own.into_iter().map(|(_, name)| name).collect();
-        Ok(Refusal::new(Code::WhichGate, message).hint(match names.is_empty() {
-            true => "none of them is yours".to_owned(),
-            false => format!("name one: {}", names.join(", ")),
+        Ok(Refusal::new(Code::WhichGate, message).hint(if names.is_empty() {
+            "none of them is yours".to_owned()
+        } else {
+            format!("name one: {}", names.join(", "))
         }))
     }
 
@@ -115,10 +116,8 @@ impl LocalDesk {
             return Ok(only.clone());
         }
         if found.is_empty() {
-            let elsewhere = match self.hides_spaces() {
-                true => None,
-                false => read.find_in_other_space(&name)?,
-            };
+            let elsewhere =
+                if self.hides_spaces() { None } else { read.find_in_other_space(&name)? };
             return Err(elsewhere
                 .map_or_else(|| unknown(typed), |s| other_space(typed, &s))
                 .into());

@@ -154,9 +154,10 @@ fn ending_in_words(gate: &Gate) -> String {
         Some(GateEnding::Superseded { .. }) => "replaced by another".into(),
         None => "not answered yet".into(),
     };
-    let next = match gate.opened.kind == GateKind::Tool && gate.is_to_be_done() {
-        true => " Make the same call again: it gets the answer.",
-        false => "",
+    let next = if gate.opened.kind == GateKind::Tool && gate.is_to_be_done() {
+        " Make the same call again: it gets the answer."
+    } else {
+        ""
     };
     let question = shorten(&sanitize_line(&gate.card.question), QUESTION_CHARS_MAX);
     format!("Gate {} ({question}) was {how}.{next}", gate.handle())
@@ -202,13 +203,14 @@ fn check_is_same(
     text: &str,
 ) -> Result<AgentMessage> {
     let is_same = message.from == actor.name && message.to == to && message.text == text;
-    match is_same {
-        true => Ok(message),
-        false => Err(Refusal::new(
+    if is_same {
+        Ok(message)
+    } else {
+        Err(Refusal::new(
             Code::Clash,
             format!("id {} is message {}, which says something else", message.id, message.handle),
         )
         .hint("make a new id for a new message")
-        .into()),
+        .into())
     }
 }

@@ -78,9 +78,10 @@ fn stationed(batch: &mut WriteBatch<'_, '_>, agent: &str) -> Result<Option<Runni
 /// Queues a nudge for the asker of a gate that another actor ended.
 pub(crate) fn nudge_asker(batch: &mut WriteBatch<'_, '_>, gate: &Gate) -> Result<()> {
     let lineage = &gate.opened.lineage;
-    match lineage.role == Role::Agent && !batch.actor.is_asker(lineage) {
-        true => nudge(batch, &lineage.asker.clone(), &format!("gate/{}", gate.opened.id)),
-        false => Ok(()),
+    if lineage.role == Role::Agent && !batch.actor.is_asker(lineage) {
+        nudge(batch, &lineage.asker.clone(), &format!("gate/{}", gate.opened.id))
+    } else {
+        Ok(())
     }
 }
 

@@ -96,9 +96,10 @@ impl LocalDesk {
     pub fn fail_notice(&self, dispatch: &ClaimedNotice, error: &str) -> Result<()> {
         let error = sayso_core::text::shorten(error, ERROR_CHARS_MAX);
         let is_over = dispatch.text.occasion == Some(NoticeReason::Settled);
-        match is_over && dispatch.attempts >= SETTLED_TRIES_MAX {
-            true => self.drop_notice(&dispatch.key, &error),
-            false => self.put_off_notice(&dispatch.key, dispatch.attempts, &error),
+        if is_over && dispatch.attempts >= SETTLED_TRIES_MAX {
+            self.drop_notice(&dispatch.key, &error)
+        } else {
+            self.put_off_notice(&dispatch.key, dispatch.attempts, &error)
         }
     }
 

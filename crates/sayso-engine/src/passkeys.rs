@@ -79,12 +79,11 @@ impl LocalDesk {
     pub fn digest_to_answer(&self, actor: &Actor, id: GateId, shown: &str) -> Result<String> {
         self.check(actor, Permission::Answer, "answer a gate")?;
         let gate = self.gate(id)?;
-        match gate.digest.is_named_by(shown) {
-            true => Ok(gate.digest.to_string()),
-            false => {
-                let message = format!("gate {} changed since it was shown", gate.handle());
-                Err(Refusal::new(Code::Stale, message).hint("look again").into())
-            }
+        if gate.digest.is_named_by(shown) {
+            Ok(gate.digest.to_string())
+        } else {
+            let message = format!("gate {} changed since it was shown", gate.handle());
+            Err(Refusal::new(Code::Stale, message).hint("look again").into())
         }
     }
 

@@ -387,12 +387,11 @@ impl WriteBatch<'_, '_> {
             });
         }
         // Without a policy, time and history are not needed.
-        let (time, history) = match rules.policies.is_empty() {
-            true => (None, AgentHistory::default()),
-            false => {
-                let past = history(self.write, self.space, &actor.name, at)?;
-                (Some(rules.calendar().time(at)), past)
-            }
+        let (time, history) = if rules.policies.is_empty() {
+            (None, AgentHistory::default())
+        } else {
+            let past = history(self.write, self.space, &actor.name, at)?;
+            (Some(rules.calendar().time(at)), past)
         };
         Ok(PolicyRequest { subject, agent, task: about, time, history })
     }

@@ -180,9 +180,10 @@ impl LocalDesk {
     pub fn with_pace(mut self, asks: Option<u32>, writes: Option<u32>) -> Self {
         let limit = |per_minute| RateLimit { per_minute };
         let (asks, writes) = (asks.map(limit), writes.map(limit));
-        let pace = match self.store.has_writer() {
-            true => AgentRateLimit::in_memory(asks, writes),
-            false => AgentRateLimit { asks, writes, agents: None },
+        let pace = if self.store.has_writer() {
+            AgentRateLimit::in_memory(asks, writes)
+        } else {
+            AgentRateLimit { asks, writes, agents: None }
         };
         self.pace = (asks.is_some() || writes.is_some()).then(|| pace.into());
         self

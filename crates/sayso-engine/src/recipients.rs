@@ -50,12 +50,11 @@ fn no_group<'a>(group: &str, groups: impl Iterator<Item = &'a str> + Clone) -> R
         Some(meant) => format!("did you mean @{meant}?"),
         None => {
             let all: Vec<_> = groups.map(|name| format!("@{name}")).collect();
-            match all.is_empty() {
-                true => {
-                    "there are no groups; name a person, or make one in the fleet file or a policy"
-                        .into()
-                }
-                false => format!("there are: {}", all.join(", ")),
+            if all.is_empty() {
+                "there are no groups; name a person, or make one in the fleet file or a policy"
+                    .into()
+            } else {
+                format!("there are: {}", all.join(", "))
             }
         }
     };

@@ -14,7 +14,6 @@ use sayso_core::{
     Actor, AssuranceLevel, Code, EntryPoint, GateId, Permission, Refusal, Role, RunId, SpaceId,
     Timestamp, TokenId,
 };
-use sayso_store::ReadTransaction;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,9 +38,6 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// The maximum length of a refusal that is audited for a remote caller.
 const REFUSAL_CHARS_MAX: usize = 500;
-
-/// The maximum number of audit entries in one response of the change feed.
-pub(crate) const CHANGES_MAX: usize = 1_000;
 
 /// The transport to a remote desk.
 pub trait RpcTransport: Send + Sync {
@@ -237,9 +233,10 @@ impl RemoteDesk {
         // The first use of the own credential needs no second handshake. A later one does, since it may have been
         // revoked.
         let is_own = self.own.as_deref() == Some(secret.trim());
-        let actor = match is_own && self.is_fresh.swap(false, Ordering::Relaxed) {
-            true => self.greeting.actor.clone(),
-            false => greet(&*self.line, Some(secret.trim()))?.actor,
+        let actor = if is_own && self.is_fresh.swap(false, Ordering::Relaxed) {
+            self.greeting.actor.clone()
+        } else {
+            greet(&*self.line, Some(secret.trim()))?.actor
         };
         let actor = Actor { door, ..actor };
         let mut presented = self.presented.lock().unwrap_or_else(PoisonError::into_inner);
@@ -343,10 +340,7 @@ impl RemoteDesk {
             }
             // A server that shuts down releases all waiting calls at once. The back-off keeps them from overloading
             // the next one.
-            match asked.elapsed() < hold {
-                true => pauses.next(),
-                false => pauses = RetryBackoff::new(),
-            }
+            if asked.elapsed() < hold { pauses.next() } else { pauses = RetryBackoff::new() }
         }
     }
 
@@ -670,50 +664,6 @@ pub(crate) fn place(token: TokenId) -> String {
 /// Returns the agent of a live run, and the actor who launched it.
 fn launched(desk: &LocalDesk, run: RunId) -> Result<Actor> {
     Ok(crate::runs::agent_of(&desk.run(run)?, desk.level()))
-}
-
-/// The part of an audit entry that the change feed needs.
-#[derive(Deserialize)]
-struct EntryEvents {
-    #[serde(default)]
-    events: Vec<StreamRef>,
-}
-
-#[derive(Deserialize)]
-struct StreamRef {
-    stream: String,
-}
-
-impl LocalDesk {
-    /// Returns the changes after an audit entry; without `seen`, only the present end.
-    pub fn changes(&self, seen: Option<u64>) -> Result<SpaceChanges> {
-        let Some(seen) = seen else {
-            let seen = self.read(|read| self.end(read))?;
-            return Ok(SpaceChanges { seen, gates: vec![] });
-        };
-        let rows = self.look(|read| Ok(read.audit_after(self.space, seen, CHANGES_MAX)?))?;
-        // An entry that cannot be parsed wakes no waiter; each looks again after a while.
-        let entries =
-            rows.iter().filter_map(|row| serde_json::from_str::<EntryEvents>(&row.body).ok());
-        let gate = |stream: &str| stream.strip_prefix("gate/")?.parse().ok();
-        let gates = entries
-            .flat_map(|entry| entry.events)
-            .filter_map(|event| gate(&event.stream))
-            .collect();
-        let seen = match rows.last() {
-            Some(row) => row.seq,
-            // A subscriber that is ahead of the chain follows one that was restored from a backup, and begins at its
-            // end.
-            None => seen.min(self.read(|read| self.end(read))?),
-        };
-        Ok(SpaceChanges { seen, gates })
-    }
-
-    /// Returns the sequence number of the last audit entry.
-    pub(crate) fn end(&self, read: &mut ReadTransaction<'_>) -> Result<u64> {
-        let last = read.audit_last(self.space, 1)?;
-        Ok(last.first().map_or(0, |row| row.seq))
-    }
 }
 
 /// An argument of a remote call: borrowed by the caller, owned after it was parsed by the server.

@@ -223,9 +223,10 @@ impl LocalDesk {
                 return Ok(None);
             }
             let (fence, note, spent) = (run.started.fence, "its worker died", RunUsage::default());
-            let command = match is_late {
-                true => RunCommand::Lose,
-                false => RunCommand::End { fence, how: RunEndKind::Lost, note: note.into(), spent },
+            let command = if is_late {
+                RunCommand::Lose
+            } else {
+                RunCommand::End { fence, how: RunEndKind::Lost, note: note.into(), spent }
             };
             batch.on_run(id, &command)?;
             let task = task_in(batch, run.started.task)?;

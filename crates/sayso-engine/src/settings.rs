@@ -333,10 +333,7 @@ fn check_name(kind: SettingKind, name: &str, body: Option<&str>) -> Result<()> {
 /// Checks that the settings are consistent: policies may only name people and groups that exist.
 fn check(settings: &[StoredSetting]) -> Result<()> {
     let mistakes = mistakes_in(settings);
-    match mistakes.is_empty() {
-        true => Ok(()),
-        false => Err(wrong(&mistakes).into()),
-    }
+    if mistakes.is_empty() { Ok(()) } else { Err(wrong(&mistakes).into()) }
 }
 
 fn mistakes_in(settings: &[StoredSetting]) -> Vec<FileDiagnostic> {

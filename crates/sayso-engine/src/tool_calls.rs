@@ -134,10 +134,7 @@ impl LocalDesk {
         let why = why.to_owned();
         self.submit(actor, move |batch| {
             let gate = gates::gate_in(batch, gate)?;
-            match gate.is_open() {
-                true => settled_elsewhere(batch, &gate, &why),
-                false => Ok(gate),
-            }
+            if gate.is_open() { settled_elsewhere(batch, &gate, &why) } else { Ok(gate) }
         })
     }
 

@@ -88,9 +88,10 @@ fn gate(
         return Ok(gate);
     }
     let CallQuestion { question, options, multi } = question.clone();
-    let shape = match options.is_empty() {
-        true => AnswerShape::Text,
-        false => AnswerShape::Choice { options, multi, other: true },
+    let shape = if options.is_empty() {
+        AnswerShape::Text
+    } else {
+        AnswerShape::Choice { options, multi, other: true }
     };
     let card = Card { question, narrative: String::new(), facts: vec![], shape };
     let mut ask = NewGate::new(id, GateKind::Decision, batch.actor.task, card);

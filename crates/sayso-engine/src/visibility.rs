@@ -186,10 +186,7 @@ pub(crate) fn may_know_task(actor: &Actor, id: TaskId) -> bool {
 
 /// Refuses a hidden task in the same words as one that does not exist.
 pub(crate) fn check_knows_task(actor: &Actor, id: TaskId) -> Result<()> {
-    match may_know_task(actor, id) {
-        true => Ok(()),
-        false => Err(not_found("task", &id).into()),
-    }
+    if may_know_task(actor, id) { Ok(()) } else { Err(not_found("task", &id).into()) }
 }
 
 /// True if messages to this name are the actor's own.

@@ -451,9 +451,12 @@ impl Worktree {
             let [about, path] = pair else { return None };
             let about: Vec<&str> = about.trim_start_matches(':').split(' ').collect();
             let [mode, mode_now, id, id_now, ..] = about[..] else { return None };
-            let content = |mode: &str, id: &str| match id.bytes().all(|byte| byte == b'0') {
-                true => None,
-                false => Some(format!("{mode} {id}")),
+            let content = |mode: &str, id: &str| {
+                if id.bytes().all(|byte| byte == b'0') {
+                    None
+                } else {
+                    Some(format!("{mode} {id}"))
+                }
             };
             let (before, after) = (content(mode, id), content(mode_now, id_now));
             Some(PathChange { path: path.clone(), before, after })

@@ -128,9 +128,10 @@ impl<'w, 'c> WriteBatch<'w, 'c> {
 
     /// Refuses new gates and tasks in a space that was deleted in the meantime: they would never be found there.
     pub(crate) fn check_space_is_there(&mut self) -> Result<()> {
-        match self.write.is_deleted(self.space)? {
-            false => Ok(()),
-            true => Err(crate::spaces::deleted(&self.desk.space_name).into()),
+        if self.write.is_deleted(self.space)? {
+            Err(crate::spaces::deleted(&self.desk.space_name).into())
+        } else {
+            Ok(())
         }
     }
 
@@ -174,10 +175,7 @@ impl<'w, 'c> WriteBatch<'w, 'c> {
 
     /// Decides and applies a command to a gate. True if it changed.
     pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::GateCommand) -> Result<bool> {
-        let mut actor = match command.is_decision() {
-            true => self.speaking()?,
-            false => self.actor.clone(),
-        };
+        let mut actor = if command.is_decision() { self.speaking()? } else { self.actor.clone() };
         let is_answer = matches!(command, gate::GateCommand::Answer { .. });
         // Where one person is enough, nobody fills a quorum with a second name.
         let several = self.gate(id)?.filter(|gate| is_answer && gate.takes_others_than(&actor));
@@ -411,18 +409,12 @@ impl<'w, 'c> WriteBatch<'w, 'c> {
 
     /// Checks that the id of a gate is not used by another space of the store.
     pub(crate) fn check_gate_is_free(&self, id: GateId) -> Result<()> {
-        match self.elsewhere.contains(&id) {
-            true => Err(taken(&gate_stream(id)).into()),
-            false => Ok(()),
-        }
+        if self.elsewhere.contains(&id) { Err(taken(&gate_stream(id)).into()) } else { Ok(()) }
     }
 
     /// Checks that a stream has no events in any space, for types that are loaded by space.
     pub(crate) fn check_is_free(&mut self, stream: &str) -> Result<()> {
-        match self.write.events(stream)?.is_empty() {
-            true => Ok(()),
-            false => Err(taken(stream).into()),
-        }
+        if self.write.events(stream)?.is_empty() { Ok(()) } else { Err(taken(stream).into()) }
     }
 
     /// Returns an unused handle.
@@ -524,9 +516,10 @@ fn advance<T>(
 fn event_reason(event: &gate::GateEvent) -> String {
     match event {
         gate::GateEvent::Voted { answer, by } | gate::GateEvent::Answered { answer, by } => {
-            let place = match by.stands_for.is_empty() {
-                true => None,
-                false => Some(format!("stands in for {}", by.stands_for.join(", "))),
+            let place = if by.stands_for.is_empty() {
+                None
+            } else {
+                Some(format!("stands in for {}", by.stands_for.join(", ")))
             };
             let parts: Vec<_> = place.into_iter().chain(answer.reason.clone()).collect();
             parts.join("; ")

@@ -333,9 +333,10 @@ fn is_whole<'a>(
     line: &CommandLine,
     commands: bool,
 ) -> bool {
-    let mut left = match commands {
-        true => line.commands.iter().map(|command| !command.transparent).collect(),
-        false => vec![true; line.files.len()],
+    let mut left = if commands {
+        line.commands.iter().map(|command| !command.transparent).collect()
+    } else {
+        vec![true; line.files.len()]
     };
     for part in parts {
         match part {
@@ -361,10 +362,7 @@ fn why_not(miss: FieldMismatch, view: &RequestView<'_>) -> String {
         }),
         ("path", RequestedAction::Tool(_)) => {
             let paths: Vec<_> = view.paths().iter().take(5).map(|p| p.text.as_str()).collect();
-            match paths.is_empty() {
-                true => return "there is no path".into(),
-                false => Some(paths.join(", ")),
-            }
+            if paths.is_empty() { return "there is no path".into() } else { Some(paths.join(", ")) }
         }
         ("unless", _) => return "its `unless` fits".into(),
         ("from", RequestedAction::Transition(t)) => Some(t.from.clone()),

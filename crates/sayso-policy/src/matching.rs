@@ -67,9 +67,10 @@ impl PathPattern {
         if path.is_open && !text.contains('/') && is_elsewhere {
             return false;
         }
-        let (name, example) = match self.is_name || !text.contains('/') {
-            true => (name, last(&example)),
-            false => (text.to_owned(), example),
+        let (name, example) = if self.is_name || !text.contains('/') {
+            (name, last(&example))
+        } else {
+            (text.to_owned(), example)
         };
         GlobPattern::new(&name, PatternPurpose::Paths, false).is_ok_and(|glob| glob.fits(&example))
     }
@@ -211,9 +212,10 @@ impl RuleMatch {
             ),
         };
         let is_nothing = |part: &PartSet| matches!(part, PartSet::These(these) if these.is_empty());
-        match is_nothing(&commands) && is_nothing(&files) {
-            true => Err(FieldMismatch(if self.command.is_some() { "command" } else { "path" })),
-            false => Ok(RuleCoverage { commands, files }),
+        if is_nothing(&commands) && is_nothing(&files) {
+            Err(FieldMismatch(if self.command.is_some() { "command" } else { "path" }))
+        } else {
+            Ok(RuleCoverage { commands, files })
         }
     }
 
@@ -258,12 +260,11 @@ impl RuleMatch {
             if fit == MatchCertainty::No {
                 continue;
             }
-            match exception.is_some_and(|e| e.excuses_command(view, at)) {
-                true => is_excused = true,
-                false => {
-                    best = best.max(fit);
-                    hits.push(at);
-                }
+            if exception.is_some_and(|e| e.excuses_command(view, at)) {
+                is_excused = true
+            } else {
+                best = best.max(fit);
+                hits.push(at);
             }
         }
         // An unreadable part may be any command.

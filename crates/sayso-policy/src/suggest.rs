@@ -207,9 +207,10 @@ impl RequestGroup {
         let (name, on, matches) = match &self {
             RequestGroup::Command { tool, head, is_subcommand } => {
                 // Many forms of one subcommand stand for all of them; a few stand for themselves only.
-                let patterns: Vec<String> = match *is_subcommand && evidence.forms.len() >= least {
-                    true => vec![quoted(&format!("{head} *"))],
-                    false => evidence.forms.iter().map(|form| quoted(form)).collect(),
+                let patterns: Vec<String> = if *is_subcommand && evidence.forms.len() >= least {
+                    vec![quoted(&format!("{head} *"))]
+                } else {
+                    evidence.forms.iter().map(|form| quoted(form)).collect()
                 };
                 let matches =
                     format!("{{tool: {}, command: [{}]}}", quoted(tool), patterns.join(", "));

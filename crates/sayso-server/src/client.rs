@@ -128,9 +128,10 @@ impl HttpTransport {
             Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
             _ => false,
         };
-        match never_left {
-            true => CallError::Unreachable(self.away(error)),
-            false => CallError::Interrupted(self.away(error)),
+        if never_left {
+            CallError::Unreachable(self.away(error))
+        } else {
+            CallError::Interrupted(self.away(error))
         }
     }
 

@@ -51,13 +51,14 @@ impl ReadTransaction<'_> {
 }
 
 fn sqlite(all_the_way: bool) -> String {
-    let further = match all_the_way {
-        // SQLite keeps the join order of a CROSS JOIN, so `held` is scanned first.
-        true => format!(
+    // SQLite keeps the join order of a CROSS JOIN, so `held` is scanned first.
+    let further = if all_the_way {
+        format!(
             "UNION SELECT t.id FROM held CROSS JOIN {BY_DEPENDENCY} \
              UNION SELECT t.id FROM held CROSS JOIN {BY_PART} LIMIT ?2"
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     format!(
         "WITH RECURSIVE held(task) AS (SELECT value FROM json_each(?1) {further}) \
@@ -84,10 +85,8 @@ fn postgres(all_the_way: bool) -> String {
     // IDs are compared bytewise, as in the tables.
     let named = "SELECT value COLLATE \"C\" \
                  FROM json_array_elements_text(CAST(CAST(?1 AS TEXT) AS json))";
-    let further = match all_the_way {
-        true => format!("UNION SELECT near.id FROM held {near}"),
-        false => String::new(),
-    };
+    let further =
+        if all_the_way { format!("UNION SELECT near.id FROM held {near}") } else { String::new() };
     format!(
         "WITH RECURSIVE held(task) AS ({named} {further}) \
          SELECT held.task, near.id FROM (SELECT task FROM held LIMIT ?2) AS held {near} LIMIT ?2"

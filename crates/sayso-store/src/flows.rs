@@ -53,9 +53,10 @@ impl ReadTransaction<'_> {
             SqlDialect::Postgres => "f.body::json #>> '{stuck,why}'",
         };
         // A gate that has ended since is a reason to advance, even if the flow was stuck before.
-        query.plain(&match filter.stuck {
-            true => format!("f.gate IS NULL AND {why_stuck} IS NOT NULL"),
-            false => format!("(f.gate IS NOT NULL OR {why_stuck} IS NULL)"),
+        query.plain(&if filter.stuck {
+            format!("f.gate IS NULL AND {why_stuck} IS NOT NULL")
+        } else {
+            format!("(f.gate IS NOT NULL OR {why_stuck} IS NULL)")
         });
         if let Some(workflow) = &filter.workflow {
             query.and("f.workflow = ?", workflow.into());

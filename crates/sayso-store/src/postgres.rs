@@ -253,10 +253,7 @@ impl PgConnection {
     }
 
     fn keep(&mut self, step: PipelineStep) -> Result<()> {
-        match self.pipe.enqueue(step) {
-            true => self.send().map(drop),
-            false => Ok(()),
-        }
+        if self.pipe.enqueue(step) { self.send().map(drop) } else { Ok(()) }
     }
 
     fn step(&mut self, step: PipelineStep) -> Result<PipelineResult> {
@@ -304,10 +301,7 @@ impl PgConnection {
         }
         self.flush()?;
         let step = PipelineStep::Query(self.statement(sql)?, OwnedValue::all(args));
-        match self.pipe.enqueue_prefetch(step, question) {
-            true => self.send().map(drop),
-            false => Ok(()),
-        }
+        if self.pipe.enqueue_prefetch(step, question) { self.send().map(drop) } else { Ok(()) }
     }
 
     fn note<T>(&mut self, result: Result<T>) -> Result<T> {

@@ -62,8 +62,9 @@ fn check_room(path: &Path, place: &str) -> Result<()> {
     let disk = rustix::fs::statvfs(folder).map_err(|error| {
         Error::Other(format!("the disk of {place} cannot be looked at: {error}"))
     })?;
-    match disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM_BYTES_MIN {
-        true => Err(Error::DiskFull(place.to_owned())),
-        false => Ok(()),
+    if disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM_BYTES_MIN {
+        Err(Error::DiskFull(place.to_owned()))
+    } else {
+        Ok(())
     }
 }

@@ -674,9 +674,10 @@ fn damaged(why: &str) -> Error {
 /// character would wait for ever.
 pub(crate) fn listed_gate(row: &SqlRow) -> Result<Gate> {
     let gate: Gate = json(row.text(0))?;
-    match gate.state() == row.text(1) {
-        true => Ok(gate),
-        false => Err(damaged("a gate is not what its row says")),
+    if gate.state() == row.text(1) {
+        Ok(gate)
+    } else {
+        Err(damaged("a gate is not what its row says"))
     }
 }
 

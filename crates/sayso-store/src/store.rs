@@ -320,9 +320,10 @@ impl PooledConnection<'_> {
             self.conn = self.store.all().idle.pop();
         }
         if self.conn.is_none() {
-            let conn = match self.store.has_writer() {
-                true => connect_shared(&self.store.place)?,
-                false => connect(&self.store.place)?,
+            let conn = if self.store.has_writer() {
+                connect_shared(&self.store.place)?
+            } else {
+                connect(&self.store.place)?
             };
             self.conn.insert(conn).begin(intent)?;
         }

@@ -133,10 +133,7 @@ impl FlowExecution<'_> {
                 self.work().await?
             } else {
                 let questions = self.questions()?;
-                match questions.is_empty() {
-                    true => self.lead()?,
-                    false => self.ask(questions).await?,
-                }
+                if questions.is_empty() { self.lead()? } else { self.ask(questions).await? }
             };
             if let Some(walked) = done {
                 return Ok(walked);
@@ -460,10 +457,7 @@ impl FlowExecution<'_> {
 
     /// Makes sure that we hold the lease.
     async fn ensure_lease(&mut self) -> Result<()> {
-        match self.fence.is_some() && self.pending.is_empty() {
-            true => Ok(()),
-            false => self.write().await,
-        }
+        if self.fence.is_some() && self.pending.is_empty() { Ok(()) } else { self.write().await }
     }
 
     async fn release_lease(&mut self) -> Result<()> {

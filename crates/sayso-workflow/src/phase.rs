@@ -109,9 +109,10 @@ impl<'a> PhaseOutputs<'a> {
     /// Reads all outputs as the type that the phase declares.
     fn read<O: DeserializeOwned>(&self) -> Result<O> {
         let outputs = &self.flow.outputs;
-        let value = match self.is_many {
-            true => Value::Array(outputs.values().cloned().collect()),
-            false => outputs.get(&0).cloned().unwrap_or_default(),
+        let value = if self.is_many {
+            Value::Array(outputs.values().cloned().collect())
+        } else {
+            outputs.get(&0).cloned().unwrap_or_default()
         };
         read(self.flow, "what its agent gave", value)
     }

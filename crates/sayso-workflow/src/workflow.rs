@@ -81,9 +81,10 @@ impl<S> WorkflowBuilder<S> {
     /// Returns the workflow, or all of its mistakes at once.
     pub fn build(self) -> std::result::Result<Workflow<S>, WorkflowDiagnostics> {
         let mistakes = self.0.mistakes();
-        match mistakes.is_empty() {
-            true => Ok(Workflow { inner: Arc::new(self.0) }),
-            false => Err(WorkflowDiagnostics { workflow: self.0.name, mistakes }),
+        if mistakes.is_empty() {
+            Ok(Workflow { inner: Arc::new(self.0) })
+        } else {
+            Err(WorkflowDiagnostics { workflow: self.0.name, mistakes })
         }
     }
 }
@@ -277,12 +278,13 @@ where
             (_, _, Some(to)) if is_no => Ok(PhaseTransition::To(to.clone())),
             (PhaseNext::By(names, route), _, _) => {
                 let to = route(&state, &phase.outputs(flow))?;
-                match names.contains(&to) {
-                    true => Ok(PhaseTransition::To(to)),
-                    false => Err(Error::lost(
+                if names.contains(&to) {
+                    Ok(PhaseTransition::To(to))
+                } else {
+                    Err(Error::lost(
                         flow,
                         format!("it leads to {to:?}, which it did not say it might"),
-                    )),
+                    ))
                 }
             }
             // A no never continues by itself.

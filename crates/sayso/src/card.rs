@@ -49,11 +49,10 @@ fn row(
     );
     let by = sanitize_line(&gate.opened.lineage.asker);
     let task = task.map(|handle| format!(", for task {handle}")).unwrap_or_default();
-    let state = match gate.is_open() {
-        true => {
-            unblocks.iter().chain(&list_notes(gate, now)).map(|part| format!(", {part}")).collect()
-        }
-        false => format!(", {}", ending_in_words(gate)),
+    let state = if gate.is_open() {
+        unblocks.iter().chain(&list_notes(gate, now)).map(|part| format!(", {part}")).collect()
+    } else {
+        format!(", {}", ending_in_words(gate))
     };
     let below = indented(out, &format!("asked {age} by {by}{task}{state}"), "   ");
     let below: Vec<_> = below.iter().map(|line| out.paint(OutputStyle::Faint, line)).collect();
@@ -131,9 +130,10 @@ fn head(out: &CliOutput, gate: &Gate) -> String {
 /// The approvers an open gate waits for, or "you" if anyone may answer.
 fn waits_for(gate: &Gate) -> String {
     let asked: Vec<_> = gate.approvers().map(Approvers::in_words).collect();
-    match gate.approvers().any(|approvers| *approvers == Approvers::Anyone) {
-        true => "you".to_owned(),
-        false => sanitize_line(&asked.join(", or ")),
+    if gate.approvers().any(|approvers| *approvers == Approvers::Anyone) {
+        "you".to_owned()
+    } else {
+        sanitize_line(&asked.join(", or "))
     }
 }
 
@@ -156,9 +156,10 @@ fn facts(out: &CliOutput, gate: &Gate, lines: &mut Vec<String>) {
     if let Some(change) = text::change(gate) {
         lines.push(format!("  change: {}", change.in_numbers()));
         for line in &change.lines {
-            match line.text.trim().is_empty() {
-                true => lines.push(String::new()),
-                false => lines.extend(indented(out, &line.text, "    ")),
+            if line.text.trim().is_empty() {
+                lines.push(String::new())
+            } else {
+                lines.extend(indented(out, &line.text, "    "))
             }
         }
         lines.extend(change.notes.iter().flat_map(|note| indented(out, note, "    ")));
@@ -208,10 +209,11 @@ pub(crate) fn timeline(out: &CliOutput, gate: &Gate, receipt: &Receipt) -> Strin
     let asked_on = day(gate.opened_at);
     let time = |at: Timestamp| {
         let local = time::local(at);
-        match day(at) == asked_on {
-            // The day is printed once.
-            true => local.split(' ').next_back().unwrap_or_default().to_owned(),
-            false => local,
+        // The day is printed once.
+        if day(at) == asked_on {
+            local.split(' ').next_back().unwrap_or_default().to_owned()
+        } else {
+            local
         }
     };
     let asker = match gate.opened.lineage.role {

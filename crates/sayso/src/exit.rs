@@ -65,9 +65,10 @@ pub(crate) fn code(exit: CommandExit) -> ExitCode {
 /// Prints a failure: code, message, hint. With `--json` the same as data, on stderr: stdout carries only results.
 pub(crate) fn failure(failure: &Failure, out: &CliOutput) -> ExitCode {
     let Failure { code, message, hint } = failure;
-    match out.json {
-        true => print_json(failure),
-        false => out.error(code.as_str(), message, hint.as_deref()),
+    if out.json {
+        print_json(failure)
+    } else {
+        out.error(code.as_str(), message, hint.as_deref())
     }
     self::code(code.exit())
 }

@@ -82,14 +82,13 @@ impl FleetPlan {
 
     /// Applies the plan, as a whole or not at all.
     pub(crate) fn carry_out(&self, context: &CliContext<'_>) -> Result<()> {
-        let desk = match self.is_new {
-            true => {
-                let location = config::locate(&context.globals)?;
-                let here = context.desk()?;
-                let actor = identity::person(context, &here)?;
-                open_desk::create(&location, &self.space, &actor)?
-            }
-            false => desk_of(context, Some(&self.space))?,
+        let desk = if self.is_new {
+            let location = config::locate(&context.globals)?;
+            let here = context.desk()?;
+            let actor = identity::person(context, &here)?;
+            open_desk::create(&location, &self.space, &actor)?
+        } else {
+            desk_of(context, Some(&self.space))?
         };
         let actor = identity::person(context, &desk)?;
         desk.set(&actor, self.changes.clone())?;
@@ -109,18 +108,15 @@ pub(crate) fn plans(context: &CliContext<'_>, file: &Path, prunes: bool) -> Resu
         let space = fleet.space.clone().unwrap_or_else(|| here.space_name().to_owned());
         let spaces = here.spaces()?;
         let is_new = spaces.iter().all(|known| known.name != space);
-        let plan = match is_new {
-            true => {
-                sayso_engine::check_space_name(&space)?;
-                check(&wanted)?;
-                FleetPlan::of(&space, is_new, prunes, &SettingMap::new(), wanted)
-            }
-            false => {
-                let desk = desk_of(context, Some(&space))?;
-                let plan = FleetPlan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
-                desk.check_settings(&plan.changes)?;
-                plan
-            }
+        let plan = if is_new {
+            sayso_engine::check_space_name(&space)?;
+            check(&wanted)?;
+            FleetPlan::of(&space, is_new, prunes, &SettingMap::new(), wanted)
+        } else {
+            let desk = desk_of(context, Some(&space))?;
+            let plan = FleetPlan::of(&space, is_new, prunes, &set_in(&desk)?, wanted);
+            desk.check_settings(&plan.changes)?;
+            plan
         };
         plans.push(plan);
     }
@@ -216,9 +212,10 @@ fn read_text(path: &Path) -> Result<String> {
     }
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
-    match read.map_err(|e| wrong(e.to_string()))? as u64 > FILE_BYTES_MAX {
-        true => Err(wrong(format!("more than {FILE_BYTES_MAX} bytes are not taken"))),
-        false => Ok(text),
+    if read.map_err(|e| wrong(e.to_string()))? as u64 > FILE_BYTES_MAX {
+        Err(wrong(format!("more than {FILE_BYTES_MAX} bytes are not taken")))
+    } else {
+        Ok(text)
     }
 }
 

@@ -66,9 +66,10 @@ impl<'a> FlowRunner<'a> {
     pub(crate) fn new(context: &'a CliContext<'a>, needs_agents: bool) -> Result<Self> {
         let (desk, actor, location) = work::open_for_work(context)?;
         let wanted = WorkOptions { jobs: Some(1), ..WorkOptions::default() };
-        let setup = match needs_agents {
-            true => Some(work::setup(context, &location, (&desk, &actor), wanted)?),
-            false => None,
+        let setup = if needs_agents {
+            Some(work::setup(context, &location, (&desk, &actor), wanted)?)
+        } else {
+            None
         };
         let (home, folder) = (work::home(context, &location)?, command_folder(context, &location)?);
         let notes = home.join("steps");

@@ -108,10 +108,7 @@ pub(crate) fn calling_agent(desk: &Desk, named: Option<&Path>, door: EntryPoint)
 /// audit log.
 pub(crate) fn person(context: &CliContext<'_>, desk: &Desk) -> Result<Actor> {
     let (actor, is_locked) = person_at_hand(desk)?;
-    match is_locked {
-        true => with_passphrase(context, desk, actor),
-        false => Ok(actor),
-    }
+    if is_locked { with_passphrase(context, desk, actor) } else { Ok(actor) }
 }
 
 /// The person who would give a verdict, and true if they must unlock this terminal first. A person who has set a
@@ -131,9 +128,10 @@ pub(crate) fn person_at_hand(desk: &Desk) -> Result<(Actor, bool)> {
     if !is_asked || !desk.has_passphrase(&actor.name)? {
         return Ok((actor, false));
     }
-    Ok(match desk.is_unlocked(&actor.name, &terminal_id())? {
-        true => (Actor { proof: IdentityProof::Passphrase, ..actor }, false),
-        false => (actor, true),
+    Ok(if desk.is_unlocked(&actor.name, &terminal_id())? {
+        (Actor { proof: IdentityProof::Passphrase, ..actor }, false)
+    } else {
+        (actor, true)
     })
 }
 
@@ -142,18 +140,20 @@ fn require_passphrase(desk: &Desk, actor: Actor, doubt: &PresenceDoubt) -> Resul
     if !has_terminal() || !desk.has_passphrase(&actor.name)? {
         return Err(refuse_in_doubt(desk, &actor, doubt));
     }
-    Ok(match is_unlocked_here(desk, &actor)? {
-        true => (Actor { proof: IdentityProof::Passphrase, ..actor }, false),
-        false => (actor, true),
+    Ok(if is_unlocked_here(desk, &actor)? {
+        (Actor { proof: IdentityProof::Passphrase, ..actor }, false)
+    } else {
+        (actor, true)
     })
 }
 
 /// A server unlocks a credential, which agents can reach, too; only a passphrase entered in this process was entered
 /// at this terminal.
 fn is_unlocked_here(desk: &Desk, actor: &Actor) -> Result<bool> {
-    match desk.is_remote() {
-        true => Ok(IS_SHOWN.load(Ordering::SeqCst)),
-        false => Ok(desk.is_unlocked(&actor.name, &terminal_id())?),
+    if desk.is_remote() {
+        Ok(IS_SHOWN.load(Ordering::SeqCst))
+    } else {
+        Ok(desk.is_unlocked(&actor.name, &terminal_id())?)
     }
 }
 
@@ -301,10 +301,7 @@ pub(crate) fn person_if(
     desk: &Desk,
     actor: &Actor,
 ) -> Result<Actor> {
-    match needed && actor.may(Permission::Answer) {
-        true => person(context, desk),
-        false => Ok(actor.clone()),
-    }
+    if needed && actor.may(Permission::Answer) { person(context, desk) } else { Ok(actor.clone()) }
 }
 
 /// Unlocks this terminal with the passphrase that is typed at it.
@@ -372,26 +369,21 @@ pub(crate) fn agent(level: AssuranceLevel, sign: &AgentEvidence) -> Actor {
 fn at_keyboard(desk: &Desk) -> Actor {
     let is_person = has_terminal() && person_doubt().is_none();
     let typist = typed_by(desk, has_terminal());
-    match is_person || is_unlocked_here(desk, &typist).unwrap_or(false) {
-        true => typist,
-        false => typed_by(desk, false),
+    if is_person || is_unlocked_here(desk, &typist).unwrap_or(false) {
+        typist
+    } else {
+        typed_by(desk, false)
     }
 }
 
 fn typed_by(desk: &Desk, is_person: bool) -> Actor {
     let Some(remote) = desk.remote() else { return user_of_machine(desk.level(), is_person) };
     let holder = Actor { door: EntryPoint::Cli, ..remote.holder().clone() };
-    match holder.role == Role::Human && !is_person {
-        // A script of a person does not count as the person.
-        true => Actor::new(
-            Role::Service,
-            &holder.name,
-            IdentityProof::None,
-            holder.level,
-            EntryPoint::Cli,
-        ),
-        false => holder,
+    if holder.role != Role::Human || is_person {
+        return holder;
     }
+    // A script of a person does not count as the person.
+    Actor::new(Role::Service, &holder.name, IdentityProof::None, holder.level, EntryPoint::Cli)
 }
 
 /// A person at a terminal, or a script of theirs.
@@ -400,9 +392,10 @@ pub(crate) fn local(level: AssuranceLevel) -> Actor {
 }
 
 fn user_of_machine(level: AssuranceLevel, is_person: bool) -> Actor {
-    let (role, proof) = match is_person {
-        true => (Role::Human, IdentityProof::Tty),
-        false => (Role::Service, IdentityProof::None),
+    let (role, proof) = if is_person {
+        (Role::Human, IdentityProof::Tty)
+    } else {
+        (Role::Service, IdentityProof::None)
     };
     Actor::new(role, &user(), proof, level, EntryPoint::Cli)
 }

@@ -41,9 +41,10 @@ fn main() -> ExitCode {
             }
         }
     };
-    let cli = match config::is_for_screen_reader(&cli.globals) {
-        true => cli::Cli { globals: cli::GlobalArgs { plain: true, ..cli.globals }, ..cli },
-        false => cli,
+    let cli = if config::is_for_screen_reader(&cli.globals) {
+        cli::Cli { globals: cli::GlobalArgs { plain: true, ..cli.globals }, ..cli }
+    } else {
+        cli
     };
     let out = output::CliOutput::new(&cli.globals);
     identity::warn_of_open_token(&out);

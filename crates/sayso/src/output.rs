@@ -59,9 +59,10 @@ impl CliOutput {
 
     /// Prints a requested text as it is: a script gets every byte of it, a terminal no control sequence.
     pub(crate) fn deliver(&self, text: &str) {
-        match std::io::stdout().is_terminal() {
-            true => self.line(&sanitize(text).text),
-            false => self.print(text),
+        if std::io::stdout().is_terminal() {
+            self.line(&sanitize(text).text)
+        } else {
+            self.print(text)
         }
     }
 
@@ -114,9 +115,10 @@ impl CliOutput {
     pub(crate) fn message(&self, text: &str) {
         let shown = self.shown(text);
         // Colours were chosen for stdout; a log file behind stderr gets none.
-        let shown = match std::io::stderr().is_terminal() {
-            true => shown,
-            false => anstream::adapter::strip_str(&shown).to_string().into(),
+        let shown = if std::io::stderr().is_terminal() {
+            shown
+        } else {
+            anstream::adapter::strip_str(&shown).to_string().into()
         };
         let _ = writeln!(std::io::stderr().lock(), "{shown}");
     }

@@ -54,9 +54,10 @@ pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
             ]
         })
         .collect();
-    let absent = match absent.is_empty() {
-        true => String::new(),
-        false => format!("\nNot installed here, so not measured: {}.\n", absent.join(", ")),
+    let absent = if absent.is_empty() {
+        String::new()
+    } else {
+        format!("\nNot installed here, so not measured: {}.\n", absent.join(", "))
     };
     Ok(format!(
         "# What a hook costs\n\nWhole processes, {ROUNDS} runs each in turns: median, and between which \

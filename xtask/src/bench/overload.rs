@@ -74,10 +74,8 @@ pub(super) fn run(built: &BuiltPrograms) -> VerbResult<String> {
 fn row(store: &str, asking: &str, said: &Value, idle: f64) -> Vec<String> {
     let whole = |key: &str| format!("{:.0}", number(said, key));
     let p99 = number(said, "answer_ms_p99");
-    let ask = |key: &str| match number(said, "taken") > 0.0 {
-        true => ms(number(said, key)),
-        false => "–".into(),
-    };
+    let ask =
+        |key: &str| if number(said, "taken") > 0.0 { ms(number(said, key)) } else { "–".into() };
     vec![
         store.to_owned(),
         asking.to_owned(),

@@ -62,9 +62,10 @@ impl TimedCommand {
         });
         let output = output.map_err(|e| format!("{}: {e}", self.name))?;
         let took = start.elapsed().as_secs_f64() * 1e3;
-        match output.status.success() {
-            true => Ok(took),
-            false => Err(format!("{} failed: {}", self.name, output.status).into()),
+        if output.status.success() {
+            Ok(took)
+        } else {
+            Err(format!("{} failed: {}", self.name, output.status).into())
         }
     }
 }

@@ -107,9 +107,10 @@ fn unless(agent: &AgentConfig, options: &[&str], ours: &[&str]) -> Vec<String> {
         let name = arg.split_once('=').map_or(arg, |(name, _)| name);
         options.contains(&name)
     };
-    match agent.args.iter().any(|arg| is_option(arg)) {
-        true => vec![],
-        false => ours.iter().map(|&arg| arg.to_owned()).collect(),
+    if agent.args.iter().any(|arg| is_option(arg)) {
+        vec![]
+    } else {
+        ours.iter().map(|&arg| arg.to_owned()).collect()
     }
 }
 

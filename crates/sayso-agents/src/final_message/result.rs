@@ -106,9 +106,10 @@ fn bare(message: &str, markdown: &ParsedMarkdown<'_>, found: &mut FoundSignals) 
         match stream.next() {
             Some(Ok(fields)) => {
                 read_to = start + stream.byte_offset();
-                match is_asking(&fields) {
-                    true => asking.push((read_to, fields)),
-                    false => last = Some((read_to, fields)),
+                if is_asking(&fields) {
+                    asking.push((read_to, fields))
+                } else {
+                    last = Some((read_to, fields))
                 }
             }
             Some(Err(error)) => {

@@ -307,10 +307,7 @@ proptest! {
             "```json\n{\"status\":\"needs_input\",\"question\":\"Which one?\"}\n```",
             "{\"status\":\"needs_input\",\"question\":\"Which one?\"}",
         ] {
-            let whole = match first {
-                true => format!("{question}\n\n{message}"),
-                false => format!("{message}\n\n{question}"),
-            };
+            let whole = if first { format!("{question}\n\n{message}") } else { format!("{message}\n\n{question}") };
             let said = read(&whole);
             prop_assert!(!matches!(said, TurnResult::Completed { .. }), "{whole:?} reads as {said:?}");
         }

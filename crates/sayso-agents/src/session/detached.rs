@@ -61,8 +61,9 @@ fn in_own_session(path: &str) -> Command {
 /// Runs a command and drops it, so that none of its files stays open in this process.
 fn run(mut command: Command) -> io::Result<()> {
     let status = command.status()?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("setsid failed: {status}"))),
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("setsid failed: {status}")))
     }
 }

@@ -311,9 +311,10 @@ fn program_of(station: &SessionSpec<'_>) -> Result<PathBuf, SessionError> {
     let found = find(station.program, path, station.folder);
     let program =
         found.ok_or_else(|| SessionError::NotInstalled { program: station.program.to_owned() })?;
-    match can_run(&program) {
-        true => Ok(program),
-        false => Err(SessionError::NotExecutable { program: shown(&program) }),
+    if can_run(&program) {
+        Ok(program)
+    } else {
+        Err(SessionError::NotExecutable { program: shown(&program) })
     }
 }
 

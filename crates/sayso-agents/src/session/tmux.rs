@@ -206,9 +206,10 @@ impl PaneSnapshot {
 /// Returns the output of a successful command.
 fn said(output: &Output) -> Result<String, SessionError> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(SessionError::Tmux { said: sanitize_line(&text(&output.stderr)) }),
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(SessionError::Tmux { said: sanitize_line(&text(&output.stderr)) })
     }
 }
 

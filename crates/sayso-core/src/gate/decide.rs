@@ -300,9 +300,10 @@ fn answer(
     at: Timestamp,
 ) -> Result<Vec<GateEvent>, Refusal> {
     let answer = &answer.clone().with_verdict_for(&gate.card.shape);
-    match has_veto(gate, answer, actor) {
-        true => check_proof(gate, actor)?,
-        false => check_may_decide(gate, actor, "answer")?,
+    if has_veto(gate, answer, actor) {
+        check_proof(gate, actor)?
+    } else {
+        check_may_decide(gate, actor, "answer")?
     }
     if let Some(ending) = &gate.ending {
         return after_the_end(gate, ending, answer, actor);
@@ -365,9 +366,10 @@ fn signed(gate: &Gate, answer: &Answer, actor: &Actor, at: Timestamp) -> AnswerS
     let of_this_gate = with_voices(&[]);
     let is_theirs = gate.admits(&of_this_gate.represented());
     let is_no = answer.verdict.is_no();
-    match is_theirs && (is_no || is_enough(gate, answer, &of_this_gate)) {
-        true => of_this_gate,
-        false => with_voices(&actor.stands_for),
+    if is_theirs && (is_no || is_enough(gate, answer, &of_this_gate)) {
+        of_this_gate
+    } else {
+        with_voices(&actor.stands_for)
     }
 }
 
@@ -558,12 +560,11 @@ pub fn check_deputy(person: &str, deputy: &str) -> Result<(), Refusal> {
     let is_name = !deputy.trim().is_empty()
         && deputy.len() <= DEPUTY_BYTES_MAX
         && !deputy.chars().any(char::is_control);
-    match is_name && deputy != person {
-        true => Ok(()),
-        false => {
-            Err(Refusal::new(Code::BadValue, format!("{deputy:?} cannot stand in for {person}"))
-                .hint("name another person, as they are called here"))
-        }
+    if is_name && deputy != person {
+        Ok(())
+    } else {
+        Err(Refusal::new(Code::BadValue, format!("{deputy:?} cannot stand in for {person}"))
+            .hint("name another person, as they are called here"))
     }
 }
 
@@ -648,9 +649,10 @@ fn act(gate: &Gate, done: bool, what: &str, actor: &Actor) -> Result<Vec<GateEve
             format!("agent {} may not say what became of gate {}", actor.name, gate.handle());
         return Err(Refusal::new(Code::NotAllowed, message));
     }
-    Ok(match gate.is_to_be_done() {
-        true => vec![GateEvent::Acted { done, what: what.into() }],
-        false => vec![],
+    Ok(if gate.is_to_be_done() {
+        vec![GateEvent::Acted { done, what: what.into() }]
+    } else {
+        vec![]
     })
 }
 

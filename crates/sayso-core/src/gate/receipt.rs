@@ -203,9 +203,10 @@ fn step(one: &LoggedEvent) -> Option<ReceiptStep> {
 
 /// Returns the verdict, with the people whose deputy gave it.
 fn said(answer: &Answer, by: &AnswerSignature) -> String {
-    match by.stands_for.is_empty() {
-        true => answer.verdict.to_string(),
-        false => format!("{} (stands in for {})", answer.verdict, by.stands_for.join(", ")),
+    if by.stands_for.is_empty() {
+        answer.verdict.to_string()
+    } else {
+        format!("{} (stands in for {})", answer.verdict, by.stands_for.join(", "))
     }
 }
 

@@ -588,12 +588,13 @@ fn check_words<'a>(words: impl IntoIterator<Item = &'a String>, what: &str) -> R
 
 fn check_labels(labels: &BTreeSet<String>) -> Result<(), Refusal> {
     check_words(labels, "label")?;
-    match labels.len() <= LABELS_MAX {
-        true => Ok(()),
-        false => Err(Refusal::new(
+    if labels.len() <= LABELS_MAX {
+        Ok(())
+    } else {
+        Err(Refusal::new(
             Code::TooLarge,
             format!("{} labels; at most {LABELS_MAX} are taken", labels.len()),
-        )),
+        ))
     }
 }
 

@@ -25,9 +25,10 @@ pub fn check_answers_delivered(
         "agent {} may not {verb} task {}: {asker} has not heard the answer to gate {handle}",
         actor.name, task.handle
     );
-    Err(Refusal::new(Code::Unheard, message).hint(match actor.is_asker(&gate.opened.lineage) {
-        true => format!("hear it first: sayso wait {handle}"),
-        false => "its asker gets it from a worker (sayso work), or when it asks again".into(),
+    Err(Refusal::new(Code::Unheard, message).hint(if actor.is_asker(&gate.opened.lineage) {
+        format!("hear it first: sayso wait {handle}")
+    } else {
+        "its asker gets it from a worker (sayso work), or when it asks again".into()
     }))
 }
 

@@ -77,11 +77,12 @@ impl NoticeChannel {
 /// Checks the name of a channel: the outbox uses other characters in the names of internal channels.
 pub fn check_channel_name(name: &str) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    match !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
-        true => Ok(()),
-        false => Err(format!(
+    if !name.is_empty() && name.len() <= 60 && name.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(format!(
             "{name:?} is no name of a channel; take letters, digits, dashes, dots and underscores"
-        )),
+        ))
     }
 }
 

@@ -49,9 +49,10 @@ impl Worker<'_> {
         agent: &AgentConfig,
     ) -> Result<std::result::Result<HookKit, String>> {
         let Some(HookSource(make)) = &self.setup.hooks else { return Ok(Ok(HookKit::default())) };
-        match self.desk.policies()?.governs(RuleSubject::Tool) {
-            true => Ok(make(agent)),
-            false => Ok(Ok(HookKit::default())),
+        if self.desk.policies()?.governs(RuleSubject::Tool) {
+            Ok(make(agent))
+        } else {
+            Ok(Ok(HookKit::default()))
         }
     }
 

@@ -267,12 +267,11 @@ fn notes(brief: &PromptBrief<'_>, of_people: bool) -> String {
     let mut text = String::new();
     let wanted = brief.notes.iter().filter(|note| (note.role == Role::Human) == of_people);
     for note in wanted {
-        match of_people {
-            true => {
-                let head = format!("person {} {}", brief.code, note.author);
-                quoted(&mut text, &head, brief.code, &note.text);
-            }
-            false => quoted(&mut text, &format!("note {}", note.author), brief.code, &note.text),
+        if of_people {
+            let head = format!("person {} {}", brief.code, note.author);
+            quoted(&mut text, &head, brief.code, &note.text);
+        } else {
+            quoted(&mut text, &format!("note {}", note.author), brief.code, &note.text)
         }
     }
     text

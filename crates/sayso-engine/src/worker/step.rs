@@ -328,9 +328,10 @@ impl Worker<'_> {
             return Ok(StepOutcome::Later(until));
         }
         let is_elsewhere = self.shared().elsewhere.contains(&task.id);
-        let why = match is_elsewhere {
-            true => "its work is on another machine",
-            false => "it is in somebody else's hands",
+        let why = if is_elsewhere {
+            "its work is on another machine"
+        } else {
+            "it is in somebody else's hands"
         };
         Ok(StepOutcome::Gone(why.into()))
     }

@@ -71,11 +71,9 @@ impl Worker<'_> {
         let (task, agent) = (Box::new(taken.task.clone()), taken.agent.name.clone());
         self.tell(WorkerProgress::Started { task, agent, resumed });
         let is_put_off = resumed && taken.before.first().is_some_and(ended_at_call);
-        let mut text = match is_put_off {
-            // The agent continues its call, and its hook tells it the answer.
-            true => String::new(),
-            false => self.prompt(&taken, &gates, resumed)?,
-        };
+        // An agent whose call is held continues that call, and its hook tells it the answer.
+        let mut text =
+            if is_put_off { String::new() } else { self.prompt(&taken, &gates, resumed)? };
         let mut executed = self.execute(&taken, &tree, session.as_deref(), &text, &news)?;
         if is_put_off && executed.as_ref().is_ok_and(TurnExecution::failed_to_begin) {
             // The call does not exist any more: the agent gets a full prompt.
@@ -431,12 +429,13 @@ impl Worker<'_> {
         let is_sign_off = |r: &AgentQuestion| {
             matches!(r.kind, GateKind::Approval | GateKind::Review | GateKind::Content)
         };
-        let commit = match requests.iter().any(is_sign_off) {
-            false => None,
-            true => match self.commit(taken, tree, &commit_message(&taken.task))? {
+        let commit = if requests.iter().any(is_sign_off) {
+            match self.commit(taken, tree, &commit_message(&taken.task))? {
                 Some(commit) => commit.ok(),
                 None => return self.lost_lease(taken, spent, NOT_OURS),
-            },
+            }
+        } else {
+            None
         };
         let ask = |request: &AgentQuestion| {
             let commit = commit.as_deref().filter(|_| is_sign_off(request));
@@ -544,9 +543,10 @@ impl Worker<'_> {
             );
         }
         let many = |n: usize| format!("{n} turn{}", if n == 1 { "" } else { "s" });
-        let how = match is_stuck {
-            true => format!("took {} without a result", many(fruitless)),
-            false => format!("took {} and is not done", many(turns)),
+        let how = if is_stuck {
+            format!("took {} without a result", many(fruitless))
+        } else {
+            format!("took {} and is not done", many(turns))
         };
         let question = format!("The agent {how}. How shall it go on?");
         let card = Card {

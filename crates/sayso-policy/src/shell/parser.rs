@@ -468,9 +468,10 @@ impl<'a> ShellParser<'a> {
     fn judge_parameter(&mut self, body: &[u8]) {
         let body = body.strip_prefix(b"#").filter(|rest| !rest.is_empty()).unwrap_or(body);
         let is_special = body.first().is_some_and(|b| b"@*#?-$".contains(b));
-        let name = match is_special {
-            true => 1,
-            false => body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count(),
+        let name = if is_special {
+            1
+        } else {
+            body.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count()
         };
         let mut rest = &body[name..];
         if name == 0 && !rest.is_empty() {
@@ -643,9 +644,10 @@ impl<'a> ShellParser<'a> {
             while self.at < self.bytes.len() {
                 let rest = &self.bytes[self.at..];
                 let length = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
-                let tabs = match heredoc.strips_tabs {
-                    true => rest[..length].iter().take_while(|b| **b == b'\t').count(),
-                    false => 0,
+                let tabs = if heredoc.strips_tabs {
+                    rest[..length].iter().take_while(|b| **b == b'\t').count()
+                } else {
+                    0
                 };
                 let line_start = self.at;
                 self.at = (self.at + length + 1).min(self.bytes.len());

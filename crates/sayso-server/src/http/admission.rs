@@ -88,12 +88,11 @@ async fn admit_request(
     if !is_back {
         check_load(&parts, lane, arrival.as_ref())?;
     }
-    let (body, _memory) = match has_body(&parts.headers) && is_known(&parts) {
-        true => {
-            let (bytes, memory) = whole(&parts, body, lane, arrival.as_ref()).await?;
-            (Body::from(bytes), memory)
-        }
-        false => (body, None),
+    let (body, _memory) = if has_body(&parts.headers) && is_known(&parts) {
+        let (bytes, memory) = whole(&parts, body, lane, arrival.as_ref()).await?;
+        (Body::from(bytes), memory)
+    } else {
+        (body, None)
     };
     // A client that has shown no credential stays a newcomer, also while its response is delayed.
     if let Some(arrival) = arrival.as_ref().filter(|_| lane.is_known()) {
@@ -196,12 +195,11 @@ fn check_load(
         )
         | (_, None) => Ok(()),
         (RequestLane::Agents | RequestLane::Programs, Some(arrival)) => {
-            match arrival.connections().is_crowded() {
-                true => {
-                    arrival.connections().note(LossReason::Full);
-                    Err(overloaded())
-                }
-                false => Ok(()),
+            if arrival.connections().is_crowded() {
+                arrival.connections().note(LossReason::Full);
+                Err(overloaded())
+            } else {
+                Ok(())
             }
         }
     }

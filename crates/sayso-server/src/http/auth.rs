@@ -93,10 +93,7 @@ impl RequestContext {
 
     /// Returns the last lines an agent printed in a turn, where they are kept here. It is for callers who may read.
     pub(super) fn output_of(&self, run: &Run) -> Vec<String> {
-        match self.actor.may(Permission::Read) {
-            true => self.hall.output_of(run),
-            false => vec![],
-        }
+        if self.actor.may(Permission::Read) { self.hall.output_of(run) } else { vec![] }
     }
 
     /// True if a managed agent runs; None where that cannot be seen from here.

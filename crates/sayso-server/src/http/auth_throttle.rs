@@ -62,9 +62,10 @@ impl AuthThrottle {
             wrong.retain(|_, it| now.duration_since(it.last) < FORGOTTEN);
         }
         // More addresses at once than honest clients have are counted as one.
-        let from = match wrong.len() >= ADDRESSES_MAX && !wrong.contains_key(&from) {
-            true => IpAddr::from([0, 0, 0, 0]),
-            false => from,
+        let from = if wrong.len() >= ADDRESSES_MAX && !wrong.contains_key(&from) {
+            IpAddr::from([0, 0, 0, 0])
+        } else {
+            from
         };
         let known = wrong.entry(from).or_insert(FailedAttempts { count: 0, last: now });
         if now.duration_since(known.last) >= FORGOTTEN {

@@ -682,11 +682,10 @@ pub(super) fn ulid<I: std::str::FromStr>(typed: &str) -> Result<I> {
 
 /// Checks that a list in a request is short.
 pub(super) fn check_count<T>(list: &[T], what: &str) -> Result<()> {
-    match list.len() <= LIST_MAX {
-        true => Ok(()),
-        false => {
-            Err(Refusal::new(Code::TooLarge, format!("at most {LIST_MAX} {what} are taken")).into())
-        }
+    if list.len() <= LIST_MAX {
+        Ok(())
+    } else {
+        Err(Refusal::new(Code::TooLarge, format!("at most {LIST_MAX} {what} are taken")).into())
     }
 }
 

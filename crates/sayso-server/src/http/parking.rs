@@ -153,10 +153,7 @@ impl ConnectionSlot {
 
     /// Takes the offer, if there is one. None is taken while an earlier response is still being written.
     pub(super) fn take(&self) -> Option<ParkedRequest> {
-        match self.is_flushed.load(Ordering::Relaxed) {
-            true => self.state().offered.take(),
-            false => None,
-        }
+        if self.is_flushed.load(Ordering::Relaxed) { self.state().offered.take() } else { None }
     }
 
     /// Notes that a request has arrived; returns its link to the connection.

@@ -174,10 +174,11 @@ pub(super) async fn no_such_page(method: Method, uri: Uri, headers: HeaderMap) -
     let refusal = Refusal::new(Code::NotFound, format!("there is nothing at {shown}"));
     let accepts = headers.get(ACCEPT).and_then(|accepts| accepts.to_str().ok());
     let is_browser = accepts.is_some_and(|accepts| accepts.contains("text/html"));
-    match is_browser && method.is_safe() {
-        true => pages::no_such_page(refusal, &uri),
-        false => ErrorResponse::from(refusal.hint("what there is stands in /v1/openapi.json"))
-            .into_response(),
+    if is_browser && method.is_safe() {
+        pages::no_such_page(refusal, &uri)
+    } else {
+        ErrorResponse::from(refusal.hint("what there is stands in /v1/openapi.json"))
+            .into_response()
     }
 }
 

@@ -81,9 +81,10 @@ impl PrometheusText {
     fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
         let labels: Vec<_> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let _ = match labels.is_empty() {
-            true => writeln!(self.0, "{name} {value}"),
-            false => writeln!(self.0, "{name}{{{}}} {value}", labels.join(",")),
+        let _ = if labels.is_empty() {
+            writeln!(self.0, "{name} {value}")
+        } else {
+            writeln!(self.0, "{name}{{{}}} {value}", labels.join(","))
         };
     }
 

@@ -49,9 +49,10 @@ pub(super) fn credential(hall: &AppState, parts: &Parts, space: &str) -> Option<
     }
     let credential = of_browser(hall, &parts.headers, space)?;
     let said = parts.headers.get(WORD).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let word = match parts.method.is_safe() {
-        true => CsrfToken::NotNeeded,
-        false => CsrfToken::Sent(said.to_owned()),
+    let word = if parts.method.is_safe() {
+        CsrfToken::NotNeeded
+    } else {
+        CsrfToken::Sent(said.to_owned())
     };
     Some(RequestCredential { csrf_token: word, ..credential })
 }

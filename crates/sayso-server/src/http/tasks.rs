@@ -140,10 +140,8 @@ fn statuses(typed: &str) -> Result<Vec<TaskStatus>> {
 
 /// Converts a task to its wire form, with the gates it waits for, as far as they are visible to the caller.
 fn of(at: &RequestContext, row: &TaskRow) -> Result<wire::TaskJson> {
-    let (gates, is_whole) = match row.task.is_waiting() {
-        true => gates_of(at, row.task.id)?,
-        false => (vec![], true),
-    };
+    let (gates, is_whole) =
+        if row.task.is_waiting() { gates_of(at, row.task.id)? } else { (vec![], true) };
     let mut task = wire::TaskJson::of(row, &gates, &rfc3339);
     task.shortened.extend((!is_whole).then(|| "gates".to_owned()));
     Ok(task)

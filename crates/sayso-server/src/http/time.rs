@@ -41,10 +41,7 @@ pub(super) fn span(typed: &str) -> Result<Duration, Refusal> {
             Duration::try_from(span).map_err(|_| wrong())?
         }
     };
-    match span <= SPAN_MAX {
-        true => Ok(span),
-        false => Err(bad(typed, "is longer than ten years")),
-    }
+    if span <= SPAN_MAX { Ok(span) } else { Err(bad(typed, "is longer than ten years")) }
 }
 
 fn bad(typed: &str, why: &str) -> Refusal {

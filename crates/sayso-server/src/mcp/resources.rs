@@ -85,9 +85,10 @@ fn policy(at: &ToolContext) -> Result<String> {
         .filter(|policy| [SPACE_POLICY, ADMIN_POLICY, &own].contains(&policy.name.as_str()))
         .filter_map(|policy| Some(format!("# {}\n{}", policy.name, policy.body.as_ref()?)))
         .collect();
-    match texts.is_empty() {
-        true => Ok("# No policy is set: nothing is held back here.\n".into()),
-        false => Ok(texts.join("\n")),
+    if texts.is_empty() {
+        Ok("# No policy is set: nothing is held back here.\n".into())
+    } else {
+        Ok(texts.join("\n"))
     }
 }
 

@@ -212,9 +212,10 @@ pub fn how_to_answer(gate: &Gate) -> Vec<String> {
 /// Returns the outcome of an answer, as far as it is known.
 pub fn follow_up_lines(receipt: &Receipt) -> Vec<String> {
     let Some(onward) = &receipt.onward else { return vec![] };
-    let note = match onward.note.is_empty() {
-        true => String::new(),
-        false => format!(": {}", shorten(&sanitize_line(&onward.note), 80)),
+    let note = if onward.note.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", shorten(&sanitize_line(&onward.note), 80))
     };
     let mut lines = vec![format!("turn {} went on with it, {}{note}", onward.number, onward.state)];
     lines.extend(onward.commit.iter().map(|commit| format!("  commit {}", sanitize_line(commit))));

@@ -34,16 +34,16 @@ pub fn unblocked(asked: &CardView) -> Option<String> {
 fn how_much(unblocks: &UnblockedWork) -> String {
     let UnblockedWork { tasks, more, flows, askers, .. } = unblocks;
     let each = [(*tasks, "task"), (*flows, "flow"), (*askers, "asker")];
-    let words = |(number, unit): (usize, &str)| match *more && unit == "task" {
-        true => format!("{number}+ tasks"),
-        false => count(number as u64, unit),
+    let words = |(number, unit): (usize, &str)| {
+        if *more && unit == "task" {
+            format!("{number}+ tasks")
+        } else {
+            count(number as u64, unit)
+        }
     };
     let mut each: Vec<_> = each.into_iter().filter(|(n, _)| *n > 0).map(words).collect();
     let last = each.pop().unwrap_or_default();
-    match each.is_empty() {
-        true => last,
-        false => format!("{} and {last}", each.join(", ")),
-    }
+    if each.is_empty() { last } else { format!("{} and {last}", each.join(", ")) }
 }
 
 #[cfg(test)]

@@ -272,15 +272,16 @@ impl PhaseDefinition {
 
 /// Adds to an error that its condition looks at an answer although no question was asked.
 fn unasked(wrong: ExpressionError, is_so: bool) -> ExpressionError {
-    match is_so {
-        true => ExpressionError {
+    if is_so {
+        ExpressionError {
             why: format!(
                 "{}; nobody was asked, so there is no `human`: look at `asked` first",
                 wrong.why
             ),
             ..wrong
-        },
-        false => wrong,
+        }
+    } else {
+        wrong
     }
 }
 

@@ -118,12 +118,11 @@ pub fn flow_graph(
             done.push(std::mem::replace(&mut here, to.clone()));
         }
     }
-    let (here, waits) = match flow.is_live() {
-        true => (Some(here), flow.is_waiting()),
-        false => {
-            done.push(here);
-            (None, false)
-        }
+    let (here, waits) = if flow.is_live() {
+        (Some(here), flow.is_waiting())
+    } else {
+        done.push(here);
+        (None, false)
     };
     (WorkflowGraph::from(definition), GraphProgress { done, here, waits })
 }

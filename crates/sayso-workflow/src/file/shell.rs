@@ -131,9 +131,10 @@ impl QuoteScanner<'_> {
                 self.end_line();
             }
             '"' => {
-                match is_double {
-                    true => drop(self.within.pop()),
-                    false => self.within.push(SyntaxContext::Double),
+                if is_double {
+                    self.within.pop();
+                } else {
+                    self.within.push(SyntaxContext::Double);
                 }
                 self.word();
             }
@@ -141,12 +142,11 @@ impl QuoteScanner<'_> {
             '$' if self.chars.peek() == Some(&'(') => {
                 self.letter('$');
                 self.chars.next();
-                match self.chars.peek() == Some(&'(') {
-                    true => self.within.push(SyntaxContext::Sum),
-                    false => {
-                        self.within.push(SyntaxContext::Command);
-                        self.commands.push(ScannedCommand::default());
-                    }
+                if self.chars.peek() == Some(&'(') {
+                    self.within.push(SyntaxContext::Sum)
+                } else {
+                    self.within.push(SyntaxContext::Command);
+                    self.commands.push(ScannedCommand::default());
                 }
             }
             c if is_double => self.letter(c),

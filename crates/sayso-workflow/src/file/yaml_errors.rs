@@ -55,9 +55,10 @@ fn has_two_colons(line: &str) -> bool {
 
 fn in_quotes(line: &str) -> String {
     let (key, value) = value(line).unwrap_or(("key", line.trim()));
-    match value.contains('\'') {
-        true => format!("`{key}: \"{}\"`", value.replace('\\', "\\\\").replace('"', "\\\"")),
-        false => format!("`{key}: '{value}'`"),
+    if value.contains('\'') {
+        format!("`{key}: \"{}\"`", value.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        format!("`{key}: '{value}'`")
     }
 }
 

@@ -160,9 +160,10 @@ fn order(layers: &mut [Vec<LayoutSlot>], ways: &[DrawnEdge], depth: &[usize]) {
                     .filter_map(|other| fixed.iter().position(|slot| slot == other))
                     .map(|place| place as f64 / fixed.len().max(1) as f64)
                     .collect();
-                match places.is_empty() {
-                    true => now as f64,
-                    false => places.iter().sum::<f64>() / places.len() as f64,
+                if places.is_empty() {
+                    now as f64
+                } else {
+                    places.iter().sum::<f64>() / places.len() as f64
                 }
             };
             let mut keyed: Vec<(f64, LayoutSlot)> = layers[at]

@@ -143,11 +143,10 @@ impl SvgDrawing<'_> {
         };
         let name = format!("{sign}{}", shorten(&node.name, 22));
         // Wide letters are squeezed rather than drawn over the side of the box.
-        let squeezed = match name_width(&name) > BOX_WIDTH - 14.0 {
-            true => {
-                format!(" textLength=\"{:.0}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 14.0)
-            }
-            false => String::new(),
+        let squeezed = if name_width(&name) > BOX_WIDTH - 14.0 {
+            format!(" textLength=\"{:.0}\" lengthAdjust=\"spacingAndGlyphs\"", BOX_WIDTH - 14.0)
+        } else {
+            String::new()
         };
         self.words(svg, (x, y + 24.0), &name, &format!(" font-weight=\"600\"{squeezed}"));
         let said = match state {

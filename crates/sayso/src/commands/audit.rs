@@ -100,9 +100,10 @@ fn verify(context: &CliContext<'_>, accepts_older: bool) -> Result<CommandExit> 
     let progress = CheckProgress::new();
     let report = desk.verify_audit(&actor, |rows| progress.show(rows))?;
     progress.end();
-    match accepts_older {
-        true => audit_heads::accept(&desk, &actor)?,
-        false => audit_heads::check(&desk, &actor)?,
+    if accepts_older {
+        audit_heads::accept(&desk, &actor)?
+    } else {
+        audit_heads::check(&desk, &actor)?
     }
     let out = context.out;
     if out.json {
@@ -126,16 +127,15 @@ fn verify_file(context: &CliContext<'_>, path: &Path) -> Result<CommandExit> {
         };
         Failure::new(code, format!("{}: {error}", path.display()))
     })?;
-    match context.out.json {
-        true => {
-            context.out.json(&wire::AuditVerification {
-                holds: true,
-                entries,
-                events: None,
-                views: None,
-            });
-        }
-        false => context.out.line(&format!("{entries} entries hold")),
+    if context.out.json {
+        context.out.json(&wire::AuditVerification {
+            holds: true,
+            entries,
+            events: None,
+            views: None,
+        });
+    } else {
+        context.out.line(&format!("{entries} entries hold"))
     }
     Ok(CommandExit::Ok)
 }

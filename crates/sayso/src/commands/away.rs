@@ -54,12 +54,11 @@ pub(crate) fn back(_: BackArgs, context: &CliContext<'_>) -> Result<CommandExit>
     let (desk, actor) = context.open_as_person()?;
     let was_away = desk.come_back(&actor)?;
     let out = context.out;
-    match was_away {
-        true => {
-            let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
-            out.line(&format!("{tick} you are back; what waits for you waits for you again"));
-        }
-        false => out.remark("you were not away"),
+    if was_away {
+        let tick = out.paint(OutputStyle::Good, out.icon("✓", "ok:"));
+        out.line(&format!("{tick} you are back; what waits for you waits for you again"));
+    } else {
+        out.remark("you were not away")
     }
     Ok(CommandExit::Ok)
 }

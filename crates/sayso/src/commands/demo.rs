@@ -145,13 +145,12 @@ fn play(
             worked
         });
         let done = || is_done.load(Ordering::SeqCst);
-        let attended = match args.auto {
-            true => answer_all(context, desk, person, &view, &done),
-            false => {
-                let (view, stop) = (&view, &*stop);
-                let insists = true;
-                GatePrompter { context, desk, person, view, stop, insists }.attend(&|_| true, &done)
-            }
+        let attended = if args.auto {
+            answer_all(context, desk, person, &view, &done)
+        } else {
+            let (view, stop) = (&view, &*stop);
+            let insists = true;
+            GatePrompter { context, desk, person, view, stop, insists }.attend(&|_| true, &done)
         };
         stop.store(true, Ordering::SeqCst);
         let worked = work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -161,17 +160,12 @@ fn play(
 
 /// The person who answers: the user, or a played one. It is a person of this space alone.
 fn person(args: &DemoArgs, desk: &Desk) -> Result<Actor> {
-    match args.auto {
-        true => Ok(Actor::new(
-            Role::Human,
-            "demo-person",
-            IdentityProof::Token,
-            desk.level(),
-            EntryPoint::Cli,
-        )),
-        // The space is temporary, and so are the answers in it.
-        false => Ok(identity::user_at_terminal(desk)?.0),
+    if !args.auto {
+        return Ok(identity::user_at_terminal(desk)?.0);
     }
+    // The space is temporary, and so are the answers in it.
+    let (proof, level) = (IdentityProof::Token, desk.level());
+    Ok(Actor::new(Role::Human, "demo-person", proof, level, EntryPoint::Cli))
 }
 
 /// Answers every gate in place of the person.

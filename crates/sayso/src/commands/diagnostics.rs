@@ -50,9 +50,10 @@ impl DiagnosticReport {
     /// Prints the report, and returns the exit code.
     pub(crate) fn show(&self, context: &CliContext<'_>, code: Code) -> Result<CommandExit> {
         let out = context.out;
-        match out.json {
-            true => out.json(self),
-            false => self.mistakes.iter().for_each(|mistake| mistake.print(out)),
+        if out.json {
+            out.json(self)
+        } else {
+            self.mistakes.iter().for_each(|mistake| mistake.print(out))
         }
         let files = count(self.files, "file");
         if self.fine {

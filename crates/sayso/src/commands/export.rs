@@ -32,9 +32,10 @@ pub(crate) fn run(args: ExportArgs, context: &CliContext<'_>) -> Result<CommandE
         let settings = fleet::desk_of(context, Some(space))?.settings(None)?;
         fleets.push(FleetFile::of(space, &settings));
     }
-    match context.out.json {
-        true => context.out.json(&fleets),
-        false => context.out.line(fleet::write(&fleets)?.trim_end()),
+    if context.out.json {
+        context.out.json(&fleets)
+    } else {
+        context.out.line(fleet::write(&fleets)?.trim_end())
     }
     Ok(CommandExit::Ok)
 }

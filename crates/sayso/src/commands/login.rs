@@ -77,12 +77,13 @@ pub(crate) fn run(args: LoginArgs, context: &CliContext<'_>) -> Result<CommandEx
 /// A server does not reveal a space to a caller who is not logged in, so the error names the space that was tried.
 fn tried(failure: Failure, server: &str, space: &str) -> Failure {
     let is_about_them = matches!(failure.code, Code::Passphrase | Code::BadCode);
-    match is_about_them {
-        true => Failure {
+    if is_about_them {
+        Failure {
             message: format!("{} (at space {space} of {server})", failure.message),
             ..failure
-        },
-        false => failure,
+        }
+    } else {
+        failure
     }
 }
 

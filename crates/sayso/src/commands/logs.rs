@@ -43,11 +43,12 @@ pub(crate) fn run(args: LogsArgs, context: &CliContext<'_>) -> Result<CommandExi
     let runs = desk.runs_of(task, args.back + 1)?;
     let Some(run) = runs.get(args.back) else {
         let task = &args.task;
-        return Err(match runs.is_empty() {
-            true => Failure::new(Code::NotFound, format!("no agent has worked on {task} yet"))
-                .hint(format!("let one work with: sayso work {task}")),
-            false => Failure::new(Code::NotFound, format!("{task} has {} turns", runs.len()))
-                .hint(format!("see them with: sayso runs {task}")),
+        return Err(if runs.is_empty() {
+            Failure::new(Code::NotFound, format!("no agent has worked on {task} yet"))
+                .hint(format!("let one work with: sayso work {task}"))
+        } else {
+            Failure::new(Code::NotFound, format!("{task} has {} turns", runs.len()))
+                .hint(format!("see them with: sayso runs {task}"))
         });
     };
     let id = run.started.id;

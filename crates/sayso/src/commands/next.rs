@@ -36,9 +36,10 @@ fn next_task(context: &CliContext<'_>, epic: Option<&str>) -> Result<CommandExit
     let page = desk.tasks(&filter)?;
     let nothing = || Failure::new(Code::NotFound, "no task is ready").hint("see: sayso list");
     let row = page.items.first().ok_or_else(nothing)?;
-    match context.out.json {
-        true => context.out.json(&wire::TaskJson::of(row, &[], &time::rfc3339)),
-        false => context.out.line(&card::task_row(context.out, row)),
+    if context.out.json {
+        context.out.json(&wire::TaskJson::of(row, &[], &time::rfc3339))
+    } else {
+        context.out.line(&card::task_row(context.out, row))
     }
     Ok(CommandExit::Ok)
 }
@@ -59,9 +60,10 @@ fn next_gate(context: &CliContext<'_>, epic: Option<&str>, kinds: &str) -> Resul
             return Err(Failure::new(Code::NotFound, "nothing waits for a person"));
         }
     };
-    match context.out.json {
-        true => context.out.json(&wire::CardJson::of(&asked, &time::rfc3339)),
-        false => context.out.line(&card::asked_card(context.out, &asked, desk.now())),
+    if context.out.json {
+        context.out.json(&wire::CardJson::of(&asked, &time::rfc3339))
+    } else {
+        context.out.line(&card::asked_card(context.out, &asked, desk.now()))
     }
     desk.see_card(&actor, &asked)?;
     Ok(CommandExit::Ok)

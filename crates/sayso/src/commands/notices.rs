@@ -106,10 +106,8 @@ fn in_words(notice: &NoticeState, now: sayso_core::Timestamp) -> String {
     match (notice.sent_at, notice.due_at) {
         (Some(at), _) => format!("sent {}", time::relative(at, now)),
         (None, Some(due)) => {
-            let due = match due <= now {
-                true => "due".into(),
-                false => format!("due {}", time::relative(due, now)),
-            };
+            let due =
+                if due <= now { "due".into() } else { format!("due {}", time::relative(due, now)) };
             match (notice.attempts, error.as_str()) {
                 (0, _) | (_, "") => due,
                 (1, _) => format!("tried once: {error}; {due}"),
@@ -167,10 +165,7 @@ fn send(context: &CliContext<'_>, watch: bool) -> Result<CommandExit> {
         return Err(Failure::new(Code::BadConfig, "no channel is set on this machine")
             .hint("add one under `notify` in .sayso/config.yaml, or in your own settings"));
     };
-    let sent = match watch {
-        true => courier.run(&*work::stop_flag()?),
-        false => courier.send_due()?,
-    };
+    let sent = if watch { courier.run(&*work::stop_flag()?) } else { courier.send_due()? };
     let failed = match sent.failed {
         0 => String::new(),
         n => format!(", {n} failed; see: sayso notices"),

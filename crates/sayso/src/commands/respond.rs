@@ -67,9 +67,10 @@ pub(crate) fn run(args: RespondArgs, context: &CliContext<'_>) -> Result<Command
 fn template(context: &CliContext<'_>, name: &str) -> Result<String> {
     let all = context.desk()?.templates()?;
     let known: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
-    let hint = match known.is_empty() {
-        true => "there are none; they are set in a fleet file: sayso apply --help".into(),
-        false => format!("there are {}", known.join(", ")),
+    let hint = if known.is_empty() {
+        "there are none; they are set in a fleet file: sayso apply --help".into()
+    } else {
+        format!("there are {}", known.join(", "))
     };
     let found = all.iter().find(|(known, _)| known == name);
     let missing = || Failure::new(Code::NotFound, format!("there is no template {name}"));

@@ -48,9 +48,10 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: RunArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let (desk, actor, location) = work::open_for_work(context)?;
     let path = Path::new(&args.task);
-    let file = match path.is_file() || path.extension().is_some_and(|e| e == "md") {
-        true => Some(TaskFile::read(path)?),
-        false => None,
+    let file = if path.is_file() || path.extension().is_some_and(|e| e == "md") {
+        Some(TaskFile::read(path)?)
+    } else {
+        None
     };
     let AgentChoiceArgs { agent, threshold } = args.agent;
     let wanted = WorkOptions { agent, jobs: Some(1), threshold, ..WorkOptions::default() };
@@ -66,11 +67,8 @@ pub(crate) fn run(args: RunArgs, context: &CliContext<'_>) -> Result<CommandExit
     warn_of_changes(context, &setup);
     let stop = work::stop_flag()?;
     let is_attended = identity::has_terminal() && !context.globals.no_input && !context.out.json;
-    let person = match is_attended {
-        // A person who may not answer here watches, and answers in another place.
-        true => identity::person(context, &desk).ok(),
-        false => None,
-    };
+    // A person who may not answer here watches, and answers in another place.
+    let person = if is_attended { identity::person(context, &desk).ok() } else { None };
     let view = ProgressView::new(context.out);
     let is_done = AtomicBool::new(false);
     let scope = WorkScope { tasks: [task].into(), watch: person.is_some(), ..WorkScope::default() };
@@ -177,9 +175,10 @@ fn report(context: &CliContext<'_>, desk: &Desk, actor: &Actor, id: TaskId) -> R
     let out = context.out;
     let row = desk.task(id)?;
     let gates = shared::open_gates_of(desk, actor, &row)?;
-    match out.json {
-        true => out.json(&wire::TaskJson::of(&row, &gates, &crate::time::rfc3339)),
-        false => out.line(&card::task_row(out, &row)),
+    if out.json {
+        out.json(&wire::TaskJson::of(&row, &gates, &crate::time::rfc3339))
+    } else {
+        out.line(&card::task_row(out, &row))
     }
     let task = &row.task;
     for gate in gates.iter().filter(|_| !out.json) {

@@ -246,9 +246,12 @@ fn report_all(context: &CliContext<'_>, desk: &Desk, gates: &[Gate]) -> Result<C
 pub(super) fn with_command_hint(gate: &Gate, error: sayso_engine::Error) -> Failure {
     let mut failure = Failure::from(error);
     let shape = gate.card.shape.how_to_answer();
-    failure.hint = failure.hint.map(|hint| match hint == shape {
-        true => card::how_to_answer(gate).join(", or "),
-        false => hint.replacen(" ID ", &format!(" {} ", gate.handle()), 1),
+    failure.hint = failure.hint.map(|hint| {
+        if hint == shape {
+            card::how_to_answer(gate).join(", or ")
+        } else {
+            hint.replacen(" ID ", &format!(" {} ", gate.handle()), 1)
+        }
     });
     failure
 }
@@ -572,9 +575,10 @@ pub(super) fn hand_over(
     }
     let exit = match gate.answer() {
         Some((answer, by)) => {
-            match out.json {
-                true => out.json(&wire::GateJson::of(gate, &time::rfc3339)),
-                false => out.deliver(&answer.as_text()),
+            if out.json {
+                out.json(&wire::GateJson::of(gate, &time::rfc3339))
+            } else {
+                out.deliver(&answer.as_text())
             }
             out.remark(&format!("{} by {}", answer.verdict, by.name));
             if answer.verdict.is_no() { CommandExit::Rejected } else { CommandExit::Ok }

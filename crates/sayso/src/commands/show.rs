@@ -41,15 +41,14 @@ fn show_gate(
 ) -> Result<CommandExit> {
     let asked = desk.card(actor, id)?;
     let receipt = desk.receipt(actor, id)?;
-    match context.out.json {
-        true => context.out.json(&wire::GateDetail::of(&asked, &receipt, &time::rfc3339)),
-        false => {
-            context.out.line(&card::asked_card(context.out, &asked, desk.now()));
-            show_flow(context, desk, &asked.gate);
-            show_told(context, desk, actor, &asked.gate)?;
-            show_templates(context, desk, &asked.gate)?;
-            show_way(context, &asked.gate, &receipt, desk.now());
-        }
+    if context.out.json {
+        context.out.json(&wire::GateDetail::of(&asked, &receipt, &time::rfc3339))
+    } else {
+        context.out.line(&card::asked_card(context.out, &asked, desk.now()));
+        show_flow(context, desk, &asked.gate);
+        show_told(context, desk, actor, &asked.gate)?;
+        show_templates(context, desk, &asked.gate)?;
+        show_way(context, &asked.gate, &receipt, desk.now());
     }
     // Recorded after printing: only a card that was really printed counts as seen.
     desk.see_card(actor, &asked)?;

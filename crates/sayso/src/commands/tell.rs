@@ -28,12 +28,11 @@ pub(crate) fn run(args: TellArgs, context: &CliContext<'_>) -> Result<CommandExi
     let message = desk.tell(&actor, id, &args.agent, &context.words(&args.text)?)?;
     super::agent::nudge(context, &desk, &actor);
     let out = context.out;
-    match out.json {
-        true => out.json(&wire::MessageJson::of(&message, &time::rfc3339)),
-        false => {
-            let handle = out.paint(OutputStyle::Name, &message.handle);
-            out.line(&format!("message {handle} waits for {}", sanitize_line(&message.to)));
-        }
+    if out.json {
+        out.json(&wire::MessageJson::of(&message, &time::rfc3339))
+    } else {
+        let handle = out.paint(OutputStyle::Name, &message.handle);
+        out.line(&format!("message {handle} waits for {}", sanitize_line(&message.to)));
     }
     Ok(CommandExit::Ok)
 }

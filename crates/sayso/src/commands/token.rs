@@ -193,9 +193,10 @@ fn revoke(context: &CliContext<'_>, id: &str) -> Result<CommandExit> {
     let desk = context.desk()?;
     let actor = identity::person(context, &desk)?;
     let token = desk.revoke(&actor, id)?;
-    match context.out.json {
-        true => context.out.json(&wire::TokenJson::of(&token, None, &time::rfc3339)),
-        false => context.out.line(&format!("token {} is revoked", token.handle)),
+    if context.out.json {
+        context.out.json(&wire::TokenJson::of(&token, None, &time::rfc3339))
+    } else {
+        context.out.line(&format!("token {} is revoked", token.handle))
     }
     Ok(CommandExit::Ok)
 }

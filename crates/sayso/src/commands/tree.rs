@@ -64,9 +64,10 @@ pub(crate) fn run(args: TreeArgs, context: &CliContext<'_>) -> Result<CommandExi
         children.entry(parent).or_default().push(row);
     }
     let tree = TaskTree { context, desk, actor, children };
-    match context.out.json {
-        true => context.out.json(&tree.branches(None)?),
-        false => tree.print(None, "")?,
+    if context.out.json {
+        context.out.json(&tree.branches(None)?)
+    } else {
+        tree.print(None, "")?
     }
     if page.more {
         context.out.remark("there are more tasks; show more with --limit");

@@ -51,9 +51,10 @@ fn sit(context: &CliContext<'_>, desk: &Desk) -> Result<Actor> {
 }
 
 fn set(desk: &Desk, actor: &Actor) -> Result<()> {
-    let old = match desk.has_passphrase(&actor.name)? {
-        true => Some(rpassword::prompt_password("The passphrase so far: ")?),
-        false => None,
+    let old = if desk.has_passphrase(&actor.name)? {
+        Some(rpassword::prompt_password("The passphrase so far: ")?)
+    } else {
+        None
     };
     let new = rpassword::prompt_password("The new passphrase: ")?;
     if rpassword::prompt_password("Once more: ")? != new {

@@ -56,9 +56,10 @@ enum FileKind {
 pub(crate) fn run(args: ValidateArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let start = config::start(&context.globals)?;
     let folder = config::folder_above(&start);
-    let files = match args.files.is_empty() {
-        false => args.files.into_iter().map(sorted).collect::<Result<Vec<_>>>()?,
-        true => found(folder.as_deref(), &start)?,
+    let files = if args.files.is_empty() {
+        found(folder.as_deref(), &start)?
+    } else {
+        args.files.into_iter().map(sorted).collect::<Result<Vec<_>>>()?
     };
     if files.is_empty() {
         return Err(Failure::new(Code::NotFound, "there is nothing here to look at")

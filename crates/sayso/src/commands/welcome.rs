@@ -44,9 +44,10 @@ pub(super) fn run(context: &CliContext<'_>) -> Result<CommandExit> {
         out.json(&wire::InboxJson { items, next, alerts });
         return Ok(CommandExit::Ok);
     }
-    match actor.may(Permission::Answer) {
-        true => to_person(context, &desk, &actor)?,
-        false => to_others(context, &desk, &actor)?,
+    if actor.may(Permission::Answer) {
+        to_person(context, &desk, &actor)?
+    } else {
+        to_others(context, &desk, &actor)?
     }
     Ok(CommandExit::Ok)
 }

@@ -183,9 +183,10 @@ fn agent(name: &str, file: AgentSettings) -> Result<AgentConfig> {
 
 fn duration(name: &str, typed: &str) -> Result<Duration> {
     let span = time::duration(typed).map_err(|e| wrong(&format!("work.{name}: {e}")))?;
-    match span.is_zero() {
-        true => Err(wrong(&format!("work.{name} must be longer than nothing"))),
-        false => Ok(span),
+    if span.is_zero() {
+        Err(wrong(&format!("work.{name} must be longer than nothing")))
+    } else {
+        Ok(span)
     }
 }
 

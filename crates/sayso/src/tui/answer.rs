@@ -202,9 +202,10 @@ pub(super) fn reject(
     let says = targets.iter().map(|target| say(target, answer.clone())).collect();
     let marked = unmark(state, targets);
     let reason = answer.reason.as_deref().unwrap_or_default();
-    let content = match reason.is_empty() {
-        true => String::new(),
-        false => format!("{:?}", shorten(&sanitize_line(reason), CONTENT_MAX)),
+    let content = if reason.is_empty() {
+        String::new()
+    } else {
+        format!("{:?}", shorten(&sanitize_line(reason), CONTENT_MAX))
     };
     Ok(submit(state, OutgoingAnswer { says, words, content, marked }))
 }
@@ -252,13 +253,15 @@ pub(super) fn batch(state: &mut InboxState, verdict: Verdict, at: Duration) -> O
             Err(why) => left_out.push(format!("{} {why}", state.name_of(target.gate))),
         }
     }
-    let left_out = match left_out.is_empty() {
-        true => String::new(),
-        false => format!("left out: {}", left_out.join(", ")),
+    let left_out = if left_out.is_empty() {
+        String::new()
+    } else {
+        format!("left out: {}", left_out.join(", "))
     };
-    let wrong = match gates.is_empty() {
-        true => Some(left_out.clone()),
-        false => why_not(state, &gates, verdict).map(str::to_owned),
+    let wrong = if gates.is_empty() {
+        Some(left_out.clone())
+    } else {
+        why_not(state, &gates, verdict).map(str::to_owned)
     };
     if let Some(wrong) = wrong {
         state.set_error(wrong);
@@ -272,10 +275,7 @@ fn fit_for_batch(state: &InboxState, target: &AnswerTarget) -> Result<Gate, &'st
     if !state.is_in_sight(target.gate) {
         return Err("is hidden by what you look for");
     }
-    match drafts::is_written_for(state, &gate) {
-        true => Err(drafts::BY_ITSELF),
-        false => Ok(gate),
-    }
+    if drafts::is_written_for(state, &gate) { Err(drafts::BY_ITSELF) } else { Ok(gate) }
 }
 
 fn why_not(state: &InboxState, gates: &[Gate], verdict: Verdict) -> Option<&'static str> {
@@ -522,8 +522,9 @@ pub(super) fn too_late_message(
 /// The outcome of an answer, as a message.
 pub(super) fn in_words(gate: &Gate) -> String {
     let handle = gate.handle();
-    match gate.is_open() {
-        true => format!("{handle}: your say is recorded; it still needs {}", still_needed(gate)),
-        false => format!("{handle}: {}", ending_in_words(gate)),
+    if gate.is_open() {
+        format!("{handle}: your say is recorded; it still needs {}", still_needed(gate))
+    } else {
+        format!("{handle}: {}", ending_in_words(gate))
     }
 }

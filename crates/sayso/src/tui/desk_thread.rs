@@ -137,9 +137,10 @@ impl DeskThread {
     fn rows(&self, cards: Vec<CardView>) -> Result<Vec<InboxRow>> {
         let tasks: BTreeSet<TaskId> =
             cards.iter().filter_map(|card| card.gate.opened.task).collect();
-        let names = match tasks.is_empty() {
-            true => vec![],
-            false => self.desk.task_names(&tasks.into_iter().collect::<Vec<_>>())?,
+        let names = if tasks.is_empty() {
+            vec![]
+        } else {
+            self.desk.task_names(&tasks.into_iter().collect::<Vec<_>>())?
         };
         let names: BTreeMap<_, _> = names.into_iter().map(|(id, handle, _)| (id, handle)).collect();
         let row = |card: CardView| {

@@ -44,9 +44,10 @@ pub(super) fn cut_off(state: &mut InboxState, gate: &Gate) -> bool {
     }
     let mut field = field.clone();
     let handle = gate.handle();
-    field.title = match gate.is_open() {
-        true => format!("{handle} has changed; what you had typed is kept"),
-        false => format!("{handle} is settled; what you had typed is not sent"),
+    field.title = if gate.is_open() {
+        format!("{handle} has changed; what you had typed is kept")
+    } else {
+        format!("{handle} is settled; what you had typed is not sent")
     };
     field.label = "you had typed";
     keep_typed(state, &field);
@@ -57,9 +58,10 @@ pub(super) fn cut_off(state: &mut InboxState, gate: &Gate) -> bool {
 /// Keeps the typed text, so that the person can continue with it.
 fn keep_typed(state: &mut InboxState, field: &InputLine) {
     let Some(place) = field.purpose.place() else { return };
-    match field.text.trim().is_empty() {
-        true => drop(state.kept.remove(&place)),
-        false => drop(state.kept.insert(place, field.text.clone())),
+    if field.text.trim().is_empty() {
+        drop(state.kept.remove(&place))
+    } else {
+        drop(state.kept.insert(place, field.text.clone()))
     }
 }
 
@@ -238,9 +240,10 @@ fn run_line(state: &mut InboxState, field: &InputLine) -> Result<LineOutcome, St
     let text = field.text.trim().to_owned();
     match &field.purpose {
         LinePurpose::Filter if state.list.shown().is_empty() && !text.is_empty() => {
-            Err(match state.list.is_loading {
-                true => "nothing found yet, looking further …; Esc shows all".into(),
-                false => "no card has that in it; Esc shows all".into(),
+            Err(if state.list.is_loading {
+                "nothing found yet, looking further …; Esc shows all".into()
+            } else {
+                "no card has that in it; Esc shows all".into()
             })
         }
         LinePurpose::Filter => Ok(LineOutcome::Closed(vec![])),
@@ -311,9 +314,10 @@ fn store_line(
     if let Some(place) = field.purpose.place() {
         state.kept.remove(&place);
     }
-    match field.text.trim().is_empty() {
-        true => state.set_message("nothing is written"),
-        false => state.set_message(answer::WRITTEN),
+    if field.text.trim().is_empty() {
+        state.set_message("nothing is written")
+    } else {
+        state.set_message(answer::WRITTEN)
     }
     Ok(LineOutcome::Closed(vec![]))
 }

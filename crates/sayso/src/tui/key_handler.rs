@@ -188,9 +188,10 @@ fn read(state: &mut InboxState, pages: isize) -> Vec<InboxEffect> {
 }
 
 fn begin_reject(state: &mut InboxState, at: Duration) -> Vec<InboxEffect> {
-    let batch = match state.marks.is_empty() {
-        true => answer::answerable_row(state, at).map(|row| AnswerBatch::of(row.target())),
-        false => answer::batch(state, Verdict::Rejected, at),
+    let batch = if state.marks.is_empty() {
+        answer::answerable_row(state, at).map(|row| AnswerBatch::of(row.target()))
+    } else {
+        answer::batch(state, Verdict::Rejected, at)
     };
     let Some(AnswerBatch { targets, left_out }) = batch else { return vec![] };
     let of_one = targets.first().and_then(|target| answer::unchanged_gate(state, target));
@@ -238,9 +239,10 @@ fn choose(state: &mut InboxState, key: &KeyPress, at: Duration) -> Vec<InboxEffe
         draft.other.clear();
     }
     draft.wrong.clear();
-    match was_picked && *multi {
-        true => draft.picked.remove(&number),
-        false => draft.picked.insert(number),
+    if was_picked && *multi {
+        draft.picked.remove(&number)
+    } else {
+        draft.picked.insert(number)
     };
     state.set_message("picked; a answers");
     vec![]
@@ -278,9 +280,10 @@ fn edit(state: &mut InboxState, at: Duration) -> Vec<InboxEffect> {
         }
         (AnswerShape::Choice { other, .. }, _) => {
             let title = format!("Answer {handle}");
-            let label = match other {
-                true => "options by number, or words of your own",
-                false => "options by number or name",
+            let label = if *other {
+                "options by number, or words of your own"
+            } else {
+                "options by number or name"
             };
             open_field(state, LinePurpose::Pick(target), title, label, &draft.other);
         }
@@ -313,9 +316,10 @@ pub(super) fn open_editor(
 
 fn claim(state: &mut InboxState, at: Duration) -> Vec<InboxEffect> {
     let Some(row) = answer::answerable_row(state, at) else { return vec![] };
-    match state.holds(row.gate()) {
-        true => answer::request_effect(state, row.id(), InboxEffect::Release(row.id())),
-        false => answer::request_effect(state, row.id(), InboxEffect::Claim(row.id())),
+    if state.holds(row.gate()) {
+        answer::request_effect(state, row.id(), InboxEffect::Release(row.id()))
+    } else {
+        answer::request_effect(state, row.id(), InboxEffect::Claim(row.id()))
     }
 }
 

@@ -49,10 +49,8 @@ pub(super) struct StylePainter {
 
 impl StylePainter {
     pub(super) fn style(self, look: TextStyle) -> Style {
-        let colour = |colour: Color| match self.colour {
-            true => Style::new().fg(colour),
-            false => Style::new(),
-        };
+        let colour =
+            |colour: Color| if self.colour { Style::new().fg(colour) } else { Style::new() };
         match look {
             TextStyle::Plain => Style::new(),
             TextStyle::Strong => Style::new().add_modifier(Modifier::BOLD),

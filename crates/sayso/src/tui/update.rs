@@ -310,10 +310,8 @@ fn renew(state: &mut InboxState, asked: CardView) {
         drafts::settle_drafts(state, &gate);
     }
     let handle = gate.handle();
-    let kept = match (is_carried || is_cut) && !is_over {
-        true => "; what you had written is kept",
-        false => "",
-    };
+    let kept =
+        if (is_carried || is_cut) && !is_over { "; what you had written is kept" } else { "" };
     // The other cards of a joint answer are marked again.
     let marked = forgotten.iter().flat_map(|spoken| &spoken.marked).filter(|it| it.gate != id);
     state.marks.extend(marked.map(|target| (target.gate, target.clone())));
@@ -361,10 +359,8 @@ fn take_written(
     written: &EditorSession,
     outcome: Result<Option<String>, Failure>,
 ) -> Vec<InboxEffect> {
-    let also = match written.has_sent {
-        true => "; what was held was sent when the editor opened",
-        false => "",
-    };
+    let also =
+        if written.has_sent { "; what was held was sent when the editor opened" } else { "" };
     let text = match outcome {
         Ok(Some(text)) => text,
         Ok(None) => {

@@ -112,12 +112,13 @@ impl GatePrompter<'_> {
                 }
                 PromptOutcome::Line(line) if line.trim().is_empty() => {
                     skipped.insert(gate.opened.id);
-                    out.message(&match self.insists {
-                        true => "left open for now (Ctrl+C ends)".to_owned(),
-                        false => format!(
+                    out.message(&if self.insists {
+                        "left open for now (Ctrl+C ends)".to_owned()
+                    } else {
+                        format!(
                             "left open; Ctrl+C ends, an answer from elsewhere goes on: {}",
                             card::how_to_answer(gate)[0]
-                        ),
+                        )
                     });
                     return Ok(true);
                 }

@@ -238,13 +238,14 @@ fn check_agent(agents: &BTreeMap<String, AgentConfig>, name: &str) -> Result<()>
         return Err(Failure::new(Code::BadConfig, format!("there is no agent {name:?}"))
             .hint(format!("take one of {}, or name it in .sayso/config.yaml", known.join(", "))));
     };
-    match is_program(&agent.program) {
-        true => Ok(()),
-        false => Err(Failure::new(
+    if is_program(&agent.program) {
+        Ok(())
+    } else {
+        Err(Failure::new(
             Code::NoAgent,
             format!("agent {name} is not installed: there is no program {:?}", agent.program),
         )
-        .hint(format!("install it, or name its program in .sayso/config.yaml: agents: {{{name}: {{program: …}}}}"))),
+        .hint(format!("install it, or name its program in .sayso/config.yaml: agents: {{{name}: {{program: …}}}}")))
     }
 }
 

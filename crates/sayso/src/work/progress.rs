@@ -85,17 +85,13 @@ impl<'a> ProgressView<'a> {
         let held = {
             let mut state = self.state();
             for (bar, _) in state.bars.values() {
-                match hold {
-                    true => bar.disable_steady_tick(),
-                    false => bar.enable_steady_tick(TICK),
-                }
+                if hold { bar.disable_steady_tick() } else { bar.enable_steady_tick(TICK) }
             }
-            match hold {
-                true => {
-                    state.held.get_or_insert_with(Vec::new);
-                    None
-                }
-                false => state.held.take(),
+            if hold {
+                state.held.get_or_insert_with(Vec::new);
+                None
+            } else {
+                state.held.take()
             }
         };
         if let Some(moving) = &self.moving {

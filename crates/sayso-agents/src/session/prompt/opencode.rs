@@ -40,8 +40,9 @@ pub(super) fn read(screen: &PaneScreen) -> Option<PromptState> {
     let text = text.join(" ");
     let text = text.trim();
     let is_at_start = (column, row) == (left + INDENT, top + 1);
-    match text.is_empty() || text.starts_with(PLACEHOLDER) {
-        true => is_at_start.then_some(PromptState::Empty),
-        false => Some(PromptState::holding(text)),
+    if text.is_empty() || text.starts_with(PLACEHOLDER) {
+        is_at_start.then_some(PromptState::Empty)
+    } else {
+        Some(PromptState::holding(text))
     }
 }

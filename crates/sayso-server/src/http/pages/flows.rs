@@ -264,8 +264,9 @@ fn happened(
 fn carried(flow: &Flow) -> String {
     let own = flow.state.get("state").unwrap_or(&flow.state);
     let is_empty = own.is_null() || own.as_object().is_some_and(serde_json::Map::is_empty);
-    match is_empty {
-        true => String::new(),
-        false => sanitize(&serde_json::to_string_pretty(own).unwrap_or_default()).text,
+    if is_empty {
+        String::new()
+    } else {
+        sanitize(&serde_json::to_string_pretty(own).unwrap_or_default()).text
     }
 }

@@ -58,9 +58,10 @@ impl PageFrame {
 
 /// Returns the number of cards that wait for a person, in words.
 fn waiting(at: &RequestContext) -> Result<String> {
-    let (count, more) = match at.actor.may(Permission::Read) {
-        true => at.local.count_waiting_for(&at.actor, COUNTED_MAX)?,
-        false => (0, false),
+    let (count, more) = if at.actor.may(Permission::Read) {
+        at.local.count_waiting_for(&at.actor, COUNTED_MAX)?
+    } else {
+        (0, false)
     };
     Ok(match (count, more) {
         (0, _) => String::new(),
@@ -91,9 +92,6 @@ pub(super) fn base(at: &RequestContext) -> String {
 /// Escapes a name for an address.
 pub(super) fn escaped(name: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    let part = |b: u8| match plain(b) {
-        true => char::from(b).to_string(),
-        false => format!("%{b:02X}"),
-    };
+    let part = |b: u8| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
     name.bytes().map(part).collect()
 }

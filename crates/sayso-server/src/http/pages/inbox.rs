@@ -120,9 +120,10 @@ fn list(at: &PageContext, query: &InboxPageQuery, frame: &PageFrame) -> Result<I
     let (page, crowds) = cards(at, query)?;
     let last = page.items.last().map(|card| card.gate.opened.id.to_string());
     let is_first_page = query.after.is_none();
-    let alerts = match query.view != InboxView::Done && is_first_page {
-        true => at.desk.alerts(&at.actor, ALERTS_MAX)?,
-        false => vec![],
+    let alerts = if query.view != InboxView::Done && is_first_page {
+        at.desk.alerts(&at.actor, ALERTS_MAX)?
+    } else {
+        vec![]
     };
     let tab = |(view, name, title)| InboxTab { name, title, is_here: view == query.view };
     let here = TABS.iter().find(|(view, ..)| *view == query.view);

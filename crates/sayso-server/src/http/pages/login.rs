@@ -21,9 +21,10 @@ pub(super) fn login_path(space: &str, to: &str) -> String {
 pub(super) async fn home(State(hall): State<Arc<AppState>>, headers: HeaderMap) -> Redirect {
     let space = hall.desk().space_name();
     let has_session = session::of_browser(&hall, &headers, space).is_some();
-    match has_session || !hall.is_secure() {
-        true => Redirect::to(&format!("/s/{}/inbox", escaped(space))),
-        false => Redirect::to("/login"),
+    if has_session || !hall.is_secure() {
+        Redirect::to(&format!("/s/{}/inbox", escaped(space)))
+    } else {
+        Redirect::to("/login")
     }
 }
 

@@ -187,9 +187,10 @@ fn rates(metrics: &SpaceMetrics) -> String {
         .zip(decided_rules(metrics))
         .map(|(name, rule)| (name.as_str(), rule.approved, rule.rejected))
         .collect();
-    match rows.is_empty() {
-        true => String::new(),
-        false => charts::shares("How often people said yes, by rule", &rows),
+    if rows.is_empty() {
+        String::new()
+    } else {
+        charts::shares("How often people said yes, by rule", &rows)
     }
 }
 

@@ -146,9 +146,10 @@ pub(super) fn page(
     let found = at.desk.tasks(&filter)?;
     let frame = at.frame("tasks")?;
     let is_board = view == TasksView::Board;
-    let (rows, columns) = match is_board {
-        true => (vec![], columns(&found.items, at.desk.now())),
-        false => (with_questions(at, tree(&found.items), &found.items)?, vec![]),
+    let (rows, columns) = if is_board {
+        (vec![], columns(&found.items, at.desk.now()))
+    } else {
+        (with_questions(at, tree(&found.items), &found.items)?, vec![])
     };
     let base = frame.base.clone();
     let is_empty = found.items.is_empty();
@@ -356,9 +357,10 @@ fn parts(at: &PageContext, id: TaskId) -> Result<Vec<TaskLink>> {
 fn closed_because(task: &Task) -> Option<String> {
     let closure = task.closure.as_ref()?;
     let by = sanitize_line(&closure.by);
-    Some(match closure.reason.is_empty() {
-        true => format!("{} by {by}", task.status),
-        false => format!("{} by {by}: {}", task.status, sanitize_line(&closure.reason)),
+    Some(if closure.reason.is_empty() {
+        format!("{} by {by}", task.status)
+    } else {
+        format!("{} by {by}: {}", task.status, sanitize_line(&closure.reason))
     })
 }
 

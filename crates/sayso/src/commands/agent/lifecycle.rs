@@ -92,10 +92,7 @@ fn came(
         Some(came) => came,
         None => seen(desk, id, action, name)?,
     };
-    match came.done {
-        true => Ok(came),
-        false => Err(failed(action, came.what)),
-    }
+    if came.done { Ok(came) } else { Err(failed(action, came.what)) }
 }
 
 /// The outcome of an action that another process carried out, from the state of the agent.
@@ -133,9 +130,10 @@ fn report(context: &CliContext<'_>, action: LifecycleAction, name: &str, came: &
         });
         return;
     }
-    let mark = match done {
-        true => out.paint(OutputStyle::Good, out.icon("✓", "ok:")),
-        false => out.paint(OutputStyle::Warn, out.icon("…", "...")),
+    let mark = if *done {
+        out.paint(OutputStyle::Good, out.icon("✓", "ok:"))
+    } else {
+        out.paint(OutputStyle::Warn, out.icon("…", "..."))
     };
     out.line(&format!("{mark} {}", sanitize_line(what)));
 }

@@ -30,15 +30,14 @@ pub(crate) struct AgentLogsArgs {
 
 pub(crate) fn run(args: AgentLogsArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let (desk, actor, keeper) = super::open_with_supervisor(context)?;
-    let text = match args.screen {
-        true => desk.screen(&actor, &keeper, &args.name)?,
-        false => {
-            let log = desk.log_of(&actor, &keeper, &args.name)?;
-            tail(&log, LOG_BYTES_MAX).map_err(|error| {
-                let message = format!("the log {} cannot be read: {error}", log.display());
-                Failure::new(Code::NotFound, message)
-            })?
-        }
+    let text = if args.screen {
+        desk.screen(&actor, &keeper, &args.name)?
+    } else {
+        let log = desk.log_of(&actor, &keeper, &args.name)?;
+        tail(&log, LOG_BYTES_MAX).map_err(|error| {
+            let message = format!("the log {} cannot be read: {error}", log.display());
+            Failure::new(Code::NotFound, message)
+        })?
     };
     let text = anstream::adapter::strip_str(&text).to_string();
     let lines: Vec<_> = text.trim_end().lines().collect();

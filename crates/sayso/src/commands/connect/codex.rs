@@ -175,9 +175,12 @@ fn next_place(table: &Table, behind: Option<isize>) -> Option<isize> {
 
 fn table_at(table: &mut Table, place: isize) -> Option<&mut Table> {
     let mut inner = table.iter_mut().filter_map(|(_, item)| item.as_table_mut());
-    inner.find_map(|inner| match inner.position() == Some(place) && !inner.is_implicit() {
-        true => Some(inner),
-        false => table_at(inner, place),
+    inner.find_map(|inner| {
+        if inner.position() == Some(place) && !inner.is_implicit() {
+            Some(inner)
+        } else {
+            table_at(inner, place)
+        }
     })
 }
 

@@ -64,9 +64,10 @@ impl ClientFileChange {
             )
             .hint(format!("if it is yours to change: chmod u+w {}", self.path.display())));
         }
-        match read(&self.path)? == self.before {
-            true => Ok(()),
-            false => Err(wrong(&self.path, "was changed by somebody else just now")),
+        if read(&self.path)? == self.before {
+            Ok(())
+        } else {
+            Err(wrong(&self.path, "was changed by somebody else just now"))
         }
     }
 
@@ -100,9 +101,10 @@ fn read(path: &Path) -> Result<Option<String>> {
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
     read.map_err(|e| wrong(path, &format!("cannot be read: {e}")))?;
-    match text.len() as u64 > FILE_BYTES_MAX {
-        true => Err(wrong(path, &format!("has more than {FILE_BYTES_MAX} bytes"))),
-        false => Ok(Some(text)),
+    if text.len() as u64 > FILE_BYTES_MAX {
+        Err(wrong(path, &format!("has more than {FILE_BYTES_MAX} bytes")))
+    } else {
+        Ok(Some(text))
     }
 }
 

@@ -179,9 +179,10 @@ impl JsoncDocument {
         reader.space()?;
         let root = reader.value(0)?;
         reader.space()?;
-        match reader.at == self.text.len() {
-            true => Ok(root),
-            false => Err(reader.mistake("something follows the end")),
+        if reader.at == self.text.len() {
+            Ok(root)
+        } else {
+            Err(reader.mistake("something follows the end"))
         }
     }
 

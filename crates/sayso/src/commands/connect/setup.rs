@@ -252,9 +252,12 @@ impl ClientSetup<'_> {
         let text = hooks.after.clone().unwrap_or_default();
         let [before, after] = [&old, &text].map(|text| placed(text, self.client));
         let servers = self.places.servers(self.client, self.scope);
-        files.toml(&servers, |toml| match self.has_server && !undo {
-            true => codex::set_server(toml, &self.server_words(), TOOL_SECONDS),
-            false => codex::remove_server(toml),
+        files.toml(&servers, |toml| {
+            if self.has_server && !undo {
+                codex::set_server(toml, &self.server_words(), TOOL_SECONDS)
+            } else {
+                codex::remove_server(toml)
+            }
         })?;
         let trusted = match (undo, &self.asked) {
             (true, _) => vec![],
@@ -360,11 +363,10 @@ impl ClientSetup<'_> {
         for (group, hook) in ours.iter().rev() {
             let way = [JsoncStep::Key("hooks"), JsoncStep::Key(event), JsoncStep::At(*group)];
             let is_whole = groups[*group]["hooks"].as_array().map(Vec::len) == Some(1);
-            match is_whole {
-                true => json.remove(&way)?,
-                false => json.remove(
-                    &[&way[..], &[JsoncStep::Key("hooks"), JsoncStep::At(*hook)]].concat(),
-                )?,
+            if is_whole {
+                json.remove(&way)?
+            } else {
+                json.remove(&[&way[..], &[JsoncStep::Key("hooks"), JsoncStep::At(*hook)]].concat())?
             }
         }
         match entry {
@@ -385,9 +387,10 @@ impl ClientSetup<'_> {
         let known = json.get(&way);
         let is_ours = known.as_ref().is_some_and(is_our_server);
         if undo || !self.has_server {
-            return match is_ours {
-                true => json.remove(&way).and_then(|()| json.prune(&[key])),
-                false => Ok(()),
+            return if is_ours {
+                json.remove(&way).and_then(|()| json.prune(&[key]))
+            } else {
+                Ok(())
             };
         }
         if known.is_some() && !is_ours {
@@ -488,9 +491,10 @@ pub(super) fn placed(text: &str, client: HookClient) -> Vec<PlacedHook> {
 /// A word, quoted for every shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 

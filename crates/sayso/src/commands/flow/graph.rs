@@ -41,19 +41,16 @@ pub(crate) fn run(args: &FlowGraphArgs, context: &CliContext<'_>) -> Result<Comm
     let path = Path::new(&args.what);
     let is_file = path.extension().is_some_and(|e| e == "yaml" || e == "yml") || path.is_file();
     let mut inputs = String::new();
-    let (graph, standing) = match is_file {
-        true => {
-            let definition = super::load(context, path)?;
-            inputs = inputs_of(&definition);
-            (WorkflowGraph::from(&definition), GraphProgress::default())
-        }
-        false => {
-            let (desk, _) = context.open_read_only()?;
-            let id = desk.find_flow(&args.what)?;
-            let flow = desk.flow(id)?;
-            let (graph, drawn) = flow_graph(&definition_of(&flow)?, &flow, &desk.flow_history(id)?);
-            (graph, GraphProgress { waits: desk.flow_status(&flow)?.is_waiting(), ..drawn })
-        }
+    let (graph, standing) = if is_file {
+        let definition = super::load(context, path)?;
+        inputs = inputs_of(&definition);
+        (WorkflowGraph::from(&definition), GraphProgress::default())
+    } else {
+        let (desk, _) = context.open_read_only()?;
+        let id = desk.find_flow(&args.what)?;
+        let flow = desk.flow(id)?;
+        let (graph, drawn) = flow_graph(&definition_of(&flow)?, &flow, &desk.flow_history(id)?);
+        (graph, GraphProgress { waits: desk.flow_status(&flow)?.is_waiting(), ..drawn })
     };
     let out = context.out;
     out.deliver(&match args.format {

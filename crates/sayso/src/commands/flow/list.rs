@@ -36,9 +36,10 @@ pub(crate) fn run(args: &FlowListArgs, context: &CliContext<'_>) -> Result<Comma
         return Ok(CommandExit::Ok);
     }
     if page.items.is_empty() {
-        out.remark(match args.all {
-            true => "there are no flows; begin one with: sayso flow run FILE",
-            false => "no flow is under way; see those that are over with: sayso flow list --all",
+        out.remark(if args.all {
+            "there are no flows; begin one with: sayso flow run FILE"
+        } else {
+            "no flow is under way; see those that are over with: sayso flow list --all"
         });
     }
     for flow in &page.items {

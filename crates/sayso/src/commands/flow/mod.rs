@@ -124,9 +124,10 @@ fn report(
             let own = format!("sayso flow resume {}", flow.started.handle);
             let goes_on = goes_on.unwrap_or(&own);
             let is_waiting = desk.flow_status(&flow)?.is_waiting();
-            out.remark(&match is_waiting {
-                true => format!("when that is answered, go on with: {goes_on}"),
-                false => format!("go on with: {goes_on}"),
+            out.remark(&if is_waiting {
+                format!("when that is answered, go on with: {goes_on}")
+            } else {
+                format!("go on with: {goes_on}")
             });
             match work::ended_by_signal() {
                 _ if is_waiting => CommandExit::TimedOut,

@@ -99,9 +99,10 @@ fn check_key(key: &str) -> Result<()> {
     if !key.trim().is_empty() && key.chars().count() <= KEY_CHARS_MAX {
         return Ok(());
     }
-    let message = match key.trim().is_empty() {
-        true => "an empty key names no flow".to_owned(),
-        false => format!("a key has at most {KEY_CHARS_MAX} letters"),
+    let message = if key.trim().is_empty() {
+        "an empty key names no flow".to_owned()
+    } else {
+        format!("a key has at most {KEY_CHARS_MAX} letters")
     };
     Err(Failure::new(Code::BadValue, message)
         .hint("write --key 1.2, or leave it out for a new flow"))
@@ -309,14 +310,11 @@ fn print_skip_command(
         return Ok(());
     }
     let rest: Vec<_> = all.into_iter().map(|file| file.name).filter(|of| of != name).collect();
-    context.out.remark(&match rest.len() > NAMED_MAX {
-        true => format!(
-            "{name} holds up those behind it; go on without it: name the others with --tasks"
-        ),
-        false => {
-            let command = begun.args.with_tasks(context, root, &rest)?;
-            format!("{name} holds up those behind it; go on without it: {command}")
-        }
+    context.out.remark(&if rest.len() > NAMED_MAX {
+        format!("{name} holds up those behind it; go on without it: name the others with --tasks")
+    } else {
+        let command = begun.args.with_tasks(context, root, &rest)?;
+        format!("{name} holds up those behind it; go on without it: {command}")
     });
     Ok(())
 }
@@ -357,9 +355,10 @@ impl FlowRunArgs {
 /// A word, quoted for a shell.
 fn quoted(word: String) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@,+".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -278,9 +278,10 @@ fn record_probe(
     let file = std::fs::File::options().append(true).create(true).open(file);
     // Without a record the check reports that no hook was run.
     let _ = file.and_then(|mut file| writeln!(file, "{note}"));
-    match incoming.verb.may_run() {
-        true => HookOutcome::only(args.client.denial(&args.event, PROBE_SAYS, false)),
-        false => HookOutcome::default(),
+    if incoming.verb.may_run() {
+        HookOutcome::only(args.client.denial(&args.event, PROBE_SAYS, false))
+    } else {
+        HookOutcome::default()
     }
 }
 
@@ -367,10 +368,13 @@ impl HookCall<'_> {
                 }
                 QuestionsRuling::Denied(ruling) => client.call_response(event, &ruling),
                 QuestionsRuling::Held(gate) if self.defers => return Ok(later(event, &gate)),
-                QuestionsRuling::Held(gate) => match self.waits(gate.opened.id, began)? {
-                    true => continue,
-                    false => client.call_response(event, &CallRuling::Held(gate)),
-                },
+                QuestionsRuling::Held(gate) => {
+                    if self.waits(gate.opened.id, began)? {
+                        continue;
+                    } else {
+                        client.call_response(event, &CallRuling::Held(gate))
+                    }
+                }
             };
             return Ok(HookOutcome::only(answer));
         }

@@ -36,23 +36,21 @@ pub(crate) struct PolicyExplainArgs {
 
 pub(crate) fn run(args: PolicyExplainArgs, context: &CliContext<'_>) -> Result<CommandExit> {
     let mut request = args.request.read(context)?;
-    let explained = match args.files.is_empty() {
-        true => {
-            let (explained, remembered) = context.desk_read_only()?.explain(request)?;
-            PolicyExplanation {
-                remembered: remembered.map(|r| r.by),
-                ..PolicyExplanation::of(explained)
-            }
+    let explained = if args.files.is_empty() {
+        let (explained, remembered) = context.desk_read_only()?.explain(request)?;
+        PolicyExplanation {
+            remembered: remembered.map(|r| r.by),
+            ..PolicyExplanation::of(explained)
         }
-        false => {
-            request.time.get_or_insert_with(request::now);
-            let policies = files::read_or_in_force(context, &args.files, &PolicyLayer::Space)?;
-            PolicyExplanation::of(policies.explain(&request))
-        }
+    } else {
+        request.time.get_or_insert_with(request::now);
+        let policies = files::read_or_in_force(context, &args.files, &PolicyLayer::Space)?;
+        PolicyExplanation::of(policies.explain(&request))
     };
-    match context.out.json {
-        true => context.out.json(&explained),
-        false => print(context.out, &explained),
+    if context.out.json {
+        context.out.json(&explained)
+    } else {
+        print(context.out, &explained)
     }
     Ok(CommandExit::Ok)
 }

@@ -95,12 +95,11 @@ pub(crate) fn read_or_in_force(
     sources: &[PolicySource],
     usual: &PolicyLayer,
 ) -> Result<Arc<PolicySet>> {
-    match sources.is_empty() {
-        true => in_force(context),
-        false => {
-            let texts = read(context, sources, usual)?;
-            Ok(Arc::new(parse(&texts, &known(context).groups)?))
-        }
+    if sources.is_empty() {
+        in_force(context)
+    } else {
+        let texts = read(context, sources, usual)?;
+        Ok(Arc::new(parse(&texts, &known(context).groups)?))
     }
 }
 
@@ -168,9 +167,10 @@ fn parse(texts: &[PolicyText], groups: &BTreeMap<String, Vec<String>>) -> Result
             Err(found) => mistakes.extend(found),
         }
     }
-    match mistakes.is_empty() {
-        true => Ok(PolicySet::with_groups(policies, groups)),
-        false => Err(cannot_be_used(&mistakes)),
+    if mistakes.is_empty() {
+        Ok(PolicySet::with_groups(policies, groups))
+    } else {
+        Err(cannot_be_used(&mistakes))
     }
 }
 

@@ -57,9 +57,10 @@ pub(crate) fn run(args: PolicyReplayArgs, context: &CliContext<'_>) -> Result<Co
     let mut replayed = PolicyReplayReport::of(time::rfc3339(since), replay);
     let examples = replayed.changes.iter_mut().flat_map(|change| &mut change.examples);
     examples.for_each(|example| name(&desk, example));
-    match context.out.json {
-        true => context.out.json(&replayed),
-        false => print(context.out, &replayed, since),
+    if context.out.json {
+        context.out.json(&replayed)
+    } else {
+        print(context.out, &replayed, since)
     }
     Ok(CommandExit::Ok)
 }
@@ -82,9 +83,12 @@ fn print(out: &CliOutput, replayed: &PolicyReplayReport, since: Timestamp) {
         for ReplayExampleJson { name, request, before, after } in &change.examples {
             let request = shorten(&sanitize_line(request), out.width().saturating_sub(12));
             out.line(&format!("  {}  {request}", out.paint(OutputStyle::Name, &short(name))));
-            let rules = |rules: &[String]| match rules.is_empty() {
-                true => "no policy".to_owned(),
-                false => sanitize_line(&rules.join(", ")),
+            let rules = |rules: &[String]| {
+                if rules.is_empty() {
+                    "no policy".to_owned()
+                } else {
+                    sanitize_line(&rules.join(", "))
+                }
             };
             let arrow = out.icon("→", "->");
             let why = format!("{} {arrow} {}", rules(before), rules(after));

@@ -42,13 +42,12 @@ pub(crate) fn run(args: PolicySetArgs, context: &CliContext<'_>) -> Result<Comma
     let change = |layer: &PolicyLayer, body: Option<String>| -> Result<SettingChange> {
         Ok(SettingChange { kind: SettingKind::Policy, name: name_of(layer)?, body })
     };
-    let changes = match args.remove {
-        true => vec![change(&layer, None)?],
-        false => {
-            let texts = files::read(context, &args.files, &layer)?;
-            let all = texts.into_iter().map(|text| change(&text.layer, Some(text.text)));
-            all.collect::<Result<_>>()?
-        }
+    let changes = if args.remove {
+        vec![change(&layer, None)?]
+    } else {
+        let texts = files::read(context, &args.files, &layer)?;
+        let all = texts.into_iter().map(|text| change(&text.layer, Some(text.text)));
+        all.collect::<Result<_>>()?
     };
     let (desk, actor) = context.open_as_person()?;
     if desk.set(&actor, changes)? == 0 {

@@ -34,9 +34,10 @@ pub(crate) fn run(args: PolicySuggestArgs, context: &CliContext<'_>) -> Result<C
     let suggestions = sayso_policy::suggest(history, args.least);
     records.end()?;
     let suggestions: Vec<_> = suggestions.into_iter().map(SuggestionJson::of).collect();
-    match context.out.json {
-        true => context.out.json(&suggestions),
-        false => print(context.out, &suggestions),
+    if context.out.json {
+        context.out.json(&suggestions)
+    } else {
+        print(context.out, &suggestions)
     }
     Ok(CommandExit::Ok)
 }

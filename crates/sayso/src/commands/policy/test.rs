@@ -42,9 +42,10 @@ pub(crate) fn run(args: PolicyTestArgs, context: &CliContext<'_>) -> Result<Comm
         return smuggle(context.out, &policies);
     }
     let tested = wire::PolicyTestReport::of(policies.run_tests());
-    match context.out.json {
-        true => context.out.json(&tested),
-        false => print(context.out, &tested),
+    if context.out.json {
+        context.out.json(&tested)
+    } else {
+        print(context.out, &tested)
     }
     match (tested.failed, tested.passed) {
         (0, 0) => Err(Failure::new(Code::PolicyTest, "there is no test to run")

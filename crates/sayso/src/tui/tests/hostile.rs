@@ -67,10 +67,7 @@ fn check((columns, _): (u16, u16), stage: &mut Stage) {
         assert!(width <= usize::from(columns), "{width} columns: {line}");
     }
     // An agent's fake banner never reaches the edge of the card, where our own lines stand.
-    let edge = match columns >= 80 {
-        true => (columns * 2 / 5).clamp(34, 60) + 2,
-        false => 1,
-    };
+    let edge = if columns >= 80 { (columns * 2 / 5).clamp(34, 60) + 2 } else { 1 };
     let y = (0..area.height).find(|y| buffer[(edge, *y)].symbol() == "✓");
     assert!(y.is_none(), "{y:?}\n{screen}");
 }

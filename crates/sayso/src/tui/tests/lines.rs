@@ -70,9 +70,10 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             let mut stage = Stage::with((120, 40), gates.clone());
             stage.keys(&[key]);
             type_slowly(&mut stage, "because ");
-            let now = match is_over {
-                true => answered(gates[0].clone(), "bob", Answer::approved()),
-                false => revised(&gates[0], "Delete 4,000 files?"),
+            let now = if is_over {
+                answered(gates[0].clone(), "bob", Answer::approved())
+            } else {
+                revised(&gates[0], "Delete 4,000 files?")
             };
             stage.refresh(vec![gates[1].clone()], vec![now]);
             assert!(matches!(stage.state.mode, InputMode::Cut(_)), "{key}");
@@ -80,9 +81,10 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             stage.happen(InboxEvent::Pasted("a\n".into()));
             assert!(line(&stage).ends_with("because "), "{key}: {}", line(&stage));
             let screen = stage.draw();
-            let title = match is_over {
-                true => "g1k2m is settled; what you had typed is not sent",
-                false => "g1k2m has changed; what you had typed is kept",
+            let title = if is_over {
+                "g1k2m is settled; what you had typed is not sent"
+            } else {
+                "g1k2m has changed; what you had typed is kept"
             };
             assert!(screen.contains(title) && screen.contains("because"), "{screen}");
             // Keys typed right behind it do not count either.
@@ -96,9 +98,10 @@ fn what_is_typed_into_a_line_never_becomes_keys() {
             assert_eq!(stage.sent(), 0, "{key}");
             // The same key reopens it, if the card is open.
             stage.keys(&[key]);
-            match is_over {
-                true => assert_eq!(stage.state.mode, InputMode::Look),
-                false => assert!(line(&stage).ends_with("because "), "{key}: {}", line(&stage)),
+            if is_over {
+                assert_eq!(stage.state.mode, InputMode::Look)
+            } else {
+                assert!(line(&stage).ends_with("because "), "{key}: {}", line(&stage))
             }
             tried += 1;
         }

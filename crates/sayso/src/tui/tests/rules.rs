@@ -247,9 +247,10 @@ fn leaving_sends_what_is_held() {
         stage.settle();
         // For this one the identity check is not finished.
         stage.keys(&["a"]);
-        match is_key {
-            true => stage.keys(&["Ctrl+c"]),
-            false => stage.happen(InboxEvent::Ended),
+        if is_key {
+            stage.keys(&["Ctrl+c"])
+        } else {
+            stage.happen(InboxEvent::Ended)
         }
         assert!(stage.done.contains(&InboxEffect::Leave));
         stage.prove();

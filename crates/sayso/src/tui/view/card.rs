@@ -152,10 +152,8 @@ fn head(state: &InboxState, row: &InboxRow, page: &mut CardPage) {
     let waited = text::relative(gate.opened_at, state.now);
     let used = spans.iter().map(Span::width).sum::<usize>() + waited.width();
     spans.push(Span::raw(" ".repeat(page.width.saturating_sub(used))));
-    let look = match gate.is_open() {
-        true => text::age(gate.opened_at, state.now).into(),
-        false => TextStyle::Faint,
-    };
+    let look =
+        if gate.is_open() { text::age(gate.opened_at, state.now).into() } else { TextStyle::Faint };
     spans.push(paint.span(look, waited));
     page.lines.push(Line::from(spans));
     let task = row.task.as_ref().map(|task| format!(", for task {task}")).unwrap_or_default();
@@ -215,16 +213,18 @@ fn facts(state: &InboxState, gate: &Gate, page: &mut CardPage) {
 /// Draws the file change of a tool call, computed from its arguments.
 fn change(state: &InboxState, change: &text::CallDiff, page: &mut CardPage) {
     let key = shown(KeyAction::Diff);
-    let words = match state.hides_diffs {
-        true => format!("hidden: {key} shows it"),
-        false => format!("{key} shows the arguments as they were given"),
+    let words = if state.hides_diffs {
+        format!("hidden: {key} shows it")
+    } else {
+        format!("{key} shows the arguments as they were given")
     };
     page.text(TextStyle::Faint, "  ", &format!("change: {} ({words})", change.in_numbers()));
     if !state.hides_diffs {
         for line in &change.lines {
-            match line.text.trim().is_empty() {
-                true => page.blank(),
-                false => page.text(line.part.into(), "    ", &line.text),
+            if line.text.trim().is_empty() {
+                page.blank()
+            } else {
+                page.text(line.part.into(), "    ", &line.text)
             }
         }
     }
@@ -238,9 +238,10 @@ fn fact(state: &InboxState, fact: &CardFact, column: usize, page: &mut CardPage)
     };
     let text = sanitize(&raw).text;
     let name = sanitize_line(&fact.name);
-    let (look, mark) = match fact.verified {
-        true => (TextStyle::Faint, ""),
-        false => (TextStyle::Warn, " (only the asker says so)"),
+    let (look, mark) = if fact.verified {
+        (TextStyle::Faint, "")
+    } else {
+        (TextStyle::Warn, " (only the asker says so)")
     };
     let is_short = !text.contains('\n')
         && mark.is_empty()
@@ -261,9 +262,10 @@ fn fact(state: &InboxState, fact: &CardFact, column: usize, page: &mut CardPage)
             let count = |part| diff.iter().filter(|line| line.part == part).count();
             let (added, removed) =
                 (count(text::DiffLineKind::Added), count(text::DiffLineKind::Removed));
-            let hidden = match state.hides_diffs {
-                true => format!(", hidden: {} shows it", shown(KeyAction::Diff)),
-                false => String::new(),
+            let hidden = if state.hides_diffs {
+                format!(", hidden: {} shows it", shown(KeyAction::Diff))
+            } else {
+                String::new()
             };
             let words = format!("{name}{mark}: +{added} -{removed}{hidden}");
             page.text(look, "  ", &words);
@@ -395,9 +397,10 @@ fn verdict(gate: &Gate, draft: &AnswerDraft, page: &mut CardPage) {
 }
 
 fn written(text: &str, empty: &str, page: &mut CardPage) {
-    match text.is_empty() {
-        true => page.text(TextStyle::Faint, "  ", empty),
-        false => page.text(TextStyle::Plain, "  ", text),
+    if text.is_empty() {
+        page.text(TextStyle::Faint, "  ", empty)
+    } else {
+        page.text(TextStyle::Plain, "  ", text)
     }
 }
 

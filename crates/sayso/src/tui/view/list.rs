@@ -99,17 +99,17 @@ fn lines(
         Span::raw("  "),
     ];
     let used: usize = head.iter().map(Span::width).sum();
-    let (first, left) = match gate.is_open() {
-        true => open(state, row, head, paint, width - used),
-        false => {
-            let words = fit(&ending_in_words(gate), (width - used).saturating_sub(1));
-            let words = paint.span(verdict_look(row), words);
-            (Line::from_iter(head.into_iter().chain([words])), vec![])
-        }
+    let (first, left) = if gate.is_open() {
+        open(state, row, head, paint, width - used)
+    } else {
+        let words = fit(&ending_in_words(gate), (width - used).saturating_sub(1));
+        let words = paint.span(verdict_look(row), words);
+        (Line::from_iter(head.into_iter().chain([words])), vec![])
     };
-    let risk = match gate.opened.risk > Risk::Medium && gate.is_open() {
-        true => format!("{} risk: ", gate.opened.risk.as_str()),
-        false => String::new(),
+    let risk = if gate.opened.risk > Risk::Medium && gate.is_open() {
+        format!("{} risk: ", gate.opened.risk.as_str())
+    } else {
+        String::new()
     };
     let left: String = left.iter().map(|left| format!("{left}: ")).collect();
     let room = width.saturating_sub(5 + risk.width() + left.width());
@@ -127,9 +127,10 @@ fn lines(
         paint.span(TextStyle::Warn, left),
         paint.span(look, question),
     ]);
-    match is_here {
-        true => [first, second].map(|line| line.patch_style(Modifier::BOLD)),
-        false => [first, second],
+    if is_here {
+        [first, second].map(|line| line.patch_style(Modifier::BOLD))
+    } else {
+        [first, second]
     }
 }
 

@@ -45,9 +45,10 @@ fn help_lines(paint: StylePainter, width: u16) -> Vec<Line<'static>> {
         "Nothing is shown as done before the desk said so.",
     ];
     let column = usize::from(width / 2);
-    let mut lines = match width >= 100 {
-        true => beside(left, right, column),
-        false => left.into_iter().chain([Line::default()]).chain(right).collect(),
+    let mut lines = if width >= 100 {
+        beside(left, right, column)
+    } else {
+        left.into_iter().chain([Line::default()]).chain(right).collect()
     };
     lines.push(Line::default());
     let rules = rules.join(" ");

@@ -80,9 +80,10 @@ impl CheckedClient<'_> {
         if scopes.is_empty() {
             let hint = format!("connect it with: sayso connect {name}");
             let seen = "not connected: it asks nobody but its own user";
-            checks.push(match self.is_meant {
-                true => DoctorCheck::failed("settings", seen, Some(hint), Code::Invalid),
-                false => DoctorCheck::warning("settings", seen, &hint),
+            checks.push(if self.is_meant {
+                DoctorCheck::failed("settings", seen, Some(hint), Code::Invalid)
+            } else {
+                DoctorCheck::warning("settings", seen, &hint)
             });
             return checks;
         }
@@ -137,18 +138,21 @@ impl CheckedClient<'_> {
             (None, true) => failed("hook", "it is not run: calls go past the policy", &anew),
             (None, false) => return vec![no_turn(played)],
         });
-        checks.push(match played.has_run {
-            false => DoctorCheck::ok("call", "what was denied did not run"),
-            true => failed("call", "the call ran although it was to be denied", &anew),
+        checks.push(if played.has_run {
+            failed("call", "the call ran although it was to be denied", &anew)
+        } else {
+            DoctorCheck::ok("call", "what was denied did not run")
         });
-        checks.push(match played.heard.after.contains(PROBE_SAYS) {
-            true => DoctorCheck::ok("reason", "the model is told why"),
-            false => failed("reason", "the model was not told why", &anew),
+        checks.push(if played.heard.after.contains(PROBE_SAYS) {
+            DoctorCheck::ok("reason", "the model is told why")
+        } else {
+            failed("reason", "the model was not told why", &anew)
         });
         if self.has_server {
-            checks.push(match played.heard.has_own_tool {
-                true => DoctorCheck::ok("mcp", "the server is started and its tools are on offer"),
-                false => failed("mcp", "the model was offered no tool of sayso", &anew),
+            checks.push(if played.heard.has_own_tool {
+                DoctorCheck::ok("mcp", "the server is started and its tools are on offer")
+            } else {
+                failed("mcp", "the model was offered no tool of sayso", &anew)
             });
         }
         checks

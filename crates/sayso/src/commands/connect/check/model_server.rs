@@ -241,13 +241,12 @@ fn messages_stream(request: &Value, call: Option<(&str, Value)>) -> Vec<Value> {
     let stop = json!({"stop_reason": start["stop_reason"], "stop_sequence": null});
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
-    let delta = match block["type"] == "tool_use" {
-        true => {
-            let given = block["input"].to_string();
-            block["input"] = json!({});
-            json!({"type": "input_json_delta", "partial_json": given})
-        }
-        false => json!({"type": "text_delta", "text": block["text"].take()}),
+    let delta = if block["type"] == "tool_use" {
+        let given = block["input"].to_string();
+        block["input"] = json!({});
+        json!({"type": "input_json_delta", "partial_json": given})
+    } else {
+        json!({"type": "text_delta", "text": block["text"].take()})
     };
     if block["text"].is_null() && block["type"] == "text" {
         block["text"] = "".into();

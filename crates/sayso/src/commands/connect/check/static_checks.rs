@@ -72,12 +72,11 @@ pub(super) fn settings(
                 missing_events(&text(&path), client)
             }
         };
-        checks.push(match missing.is_empty() {
-            true => DoctorCheck::ok("settings", &format!("{} ({})", path.display(), scope.name())),
-            false => {
-                let seen = format!("{}: no hook for {}", path.display(), missing.join(", "));
-                DoctorCheck::failed("settings", &seen, Some(again(client, *scope)), Code::Invalid)
-            }
+        checks.push(if missing.is_empty() {
+            DoctorCheck::ok("settings", &format!("{} ({})", path.display(), scope.name()))
+        } else {
+            let seen = format!("{}: no hook for {}", path.display(), missing.join(", "));
+            DoctorCheck::failed("settings", &seen, Some(again(client, *scope)), Code::Invalid)
         });
     }
     if client == HookClient::Gemini && scopes == [ConnectScope::Project] {
