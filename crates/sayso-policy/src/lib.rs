@@ -2,7 +2,7 @@
 //! I/O, no clock, no randomness. The only crate that knows CEL and the policy language.
 //!
 //! ```
-//! use sayso_policy::{Effect, Layer, Policies, Policy, Request};
+//! use sayso_policy::{Policy, PolicyEffect, PolicyLayer, PolicyRequest, PolicySet};
 //!
 //! let text = "
 //! rules:
@@ -12,13 +12,13 @@
 //!     then: ask
 //!     reason: Pushing is seen by others.
 //! ";
-//! let policy = Policy::parse(Layer::Space, "policy.yaml", text).unwrap();
-//! let policies = Policies::new(vec![policy]);
-//! let request: Request = serde_json::from_str(
+//! let policy = Policy::parse(PolicyLayer::Space, "policy.yaml", text).unwrap();
+//! let policies = PolicySet::new(vec![policy]);
+//! let request: PolicyRequest = serde_json::from_str(
 //!     r#"{"on": "tool", "tool": "Bash", "command": "cd x && git -c a=b push"}"#,
 //! )
 //! .unwrap();
-//! assert_eq!(policies.ruling(&request).effect, Effect::Ask);
+//! assert_eq!(policies.ruling(&request).effect, PolicyEffect::Ask);
 //! ```
 //!
 //! # Evaluation of a request

@@ -28,18 +28,18 @@ pub type TurnFuture = Pin<Box<dyn Future<Output = std::result::Result<TurnReport
 /// An agent that is installed on this machine.
 ///
 /// ```no_run
-/// # use sayso_workflow::{Agent, Human, Phase, State, Turned};
+/// # use sayso_workflow::{InstalledAgent, HumanQuestion, Phase, FlowState, TurnReport};
 /// # #[derive(Clone)] struct Ticket { text: String, session: Option<String> }
-/// let coder = Agent::claude_code().variables(std::env::vars()).folder("/srv/shop");
+/// let coder = InstalledAgent::claude_code().variables(std::env::vars()).folder("/srv/shop");
 /// let fix = Phase::new("fix")
-///     .agent(move |state: State<Ticket>| match (&state.session, state.value()) {
+///     .agent(move |state: FlowState<Ticket>| match (&state.session, state.value()) {
 ///         // Its question was answered: its conversation continues with the answer.
 ///         (Some(session), Some(answer)) => coder.resume(session, answer),
 ///         _ => coder.turn(format!("Mend this: {}", state.text)),
 ///     })
-///     .keep(|ticket: &mut Ticket, turned: &Turned| ticket.session = turned.session.clone())
+///     .keep(|ticket: &mut Ticket, turned: &TurnReport| ticket.session = turned.session.clone())
 ///     // Its question goes to a person; without one no person is asked.
-///     .human_if(|_, turned| turned.questions.first().map(Human::text))
+///     .human_if(|_, turned| turned.questions.first().map(HumanQuestion::text))
 ///     .next_by(["fix", "check"], |_, turned| {
 ///         if turned.questions.is_empty() { "check" } else { "fix" }
 ///     });

@@ -6,7 +6,7 @@
 //! step is done again, and no question is asked twice.
 //!
 //! ```no_run
-//! use sayso_workflow::{Human, HumanInput, Inbox, Outcome, Phase, State, Workflow};
+//! use sayso_workflow::{FlowOutcome, FlowState, HumanInput, HumanQuestion, Inbox, Phase, Workflow};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,9 +17,9 @@
 //! let essay = Workflow::new("essay", 1)
 //!     .phase(
 //!         Phase::new("write")
-//!             .agent(|state: State<Essay>| write(state.topic.clone(), state.reason()))
+//!             .agent(|state: FlowState<Essay>| write(state.topic.clone(), state.reason()))
 //!             .keep(|state, draft: &String| state.draft = draft.clone())
-//!             .human_if(|state, _| Human::approval(format!("Publish this?\n{}", state.draft)))
+//!             .human_if(|state, _| HumanQuestion::approval(format!("Publish this?\n{}", state.draft)))
 //!             .next_by(["publish", "write"], |state, _| if state.approved { "publish" } else { "write" }),
 //!     )
 //!     .phase(Phase::new("publish").agent(|_| async { Ok::<_, String>(()) }).terminal())
@@ -29,8 +29,8 @@
 //! let flow = inbox.begin(&essay, "cats", Essay { topic: "cats".into(), draft: String::new() }).await?;
 //! // Run again after any crash: the same key is the same flow.
 //! match flow.run(HumanInput::Park).await? {
-//!     Outcome::Done(state) => println!("{}", state.draft),
-//!     Outcome::Waits(questions) => {
+//!     FlowOutcome::Done(state) => println!("{}", state.draft),
+//!     FlowOutcome::Waits(questions) => {
 //!         questions.iter().for_each(|question| println!("{} waits in the inbox", question.handle));
 //!     }
 //!     other => println!("{other:?}"),
@@ -50,7 +50,7 @@
 //! - No answer is not an answer: a question that expired or was withdrawn leads to
 //!   [`Phase::on_silence`], or the flow fails.
 //! - A flow continues with the version of the workflow it began with, or with one that
-//!   [declares](Builder::goes_on_from) that it is compatible with that version. Any other version is refused, and
+//!   [declares](WorkflowBuilder::compatible_versions) that it is compatible with that version. Any other version is refused, and
 //!   the flow stays as it is.
 
 #![warn(missing_docs)]
