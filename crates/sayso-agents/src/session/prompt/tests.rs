@@ -16,7 +16,7 @@ const KINDS: [(&str, PromptKind); 4] = [
 ];
 
 fn screens() -> Vec<(String, PaneScreen)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/station/prompt/screens");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/session/prompt/screens");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let screen = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).unwrap();

@@ -217,7 +217,8 @@ everywhere! {
         for (marks, line) in [
             (marked, format!("env -u CLAUDECODE SAYSO_TOKEN_FILE={human} \"$0\" approve {gate}")),
             (marked, format!("env -u CLAUDECODE script -qec \"$0 approve {gate}\" /dev/null")),
-            (marked, format!("env -i SAYSO_TOKEN_FILE={human} \"$0\" approve {gate}")),
+            // It is told where this machine keeps what it trusts; without that the store is refused before.
+            (marked, format!("env -i XDG_STATE_HOME=\"$XDG_STATE_HOME\" SAYSO_TOKEN_FILE={human} \"$0\" approve {gate}")),
             (marked, format!("script -qec \"$0 approve {gate}\" /dev/null")),
             (token, format!("env -u SAYSO_TOKEN_FILE script -qec \"$0 approve {gate}\" /dev/null")),
             (token, format!("SAYSO_TOKEN_FILE={human} \"$0\" approve {gate}")),

@@ -180,7 +180,10 @@ everywhere! {
         space.coder(&["reopen", &task]).exits(5).refused("SAY010");
         space.ann(&["reopen", &task, "after all"]).ok();
         space.ann(&["show", &task]).exits(0).says("History:").says("rejected by ann").says("reopened by ann");
-        // Two workers do not both take it.
+        // The agent that asked hears the no before it takes the task again.
+        let early = space.coder(&["update", &task, "--status", "in_progress"]).exits(6).refused("SAY061");
+        let gate = early.stderr.rsplit("sayso wait ").next().unwrap().trim().to_owned();
+        space.coder(&["wait", &gate]).exits(8);
         space.coder(&["update", &task, "--status", "in_progress"]).ok();
         assert_eq!(space.state(&task), "in_progress");
     }
