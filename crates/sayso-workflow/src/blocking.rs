@@ -29,8 +29,8 @@ pub fn block_on<T>(
     Ok(done)
 }
 
-/// Runs a blocking step of a [`Crew`](crate::file::Crew) on a thread of its own, off the threads of the runtime. The
-/// closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
+/// Runs a blocking step of a [`StepExecutor`](crate::file::StepExecutor) on a thread of its own, off the threads of
+/// the runtime. The closure of a [`Phase::agent`](crate::Phase::agent) gives a result of its own instead: there
 /// `tokio::task::spawn_blocking` does the same.
 pub fn blocking(step: impl FnOnce() -> WorkOutcome + Send + 'static) -> WorkFuture {
     Box::pin(async move {

@@ -109,7 +109,7 @@ pub enum HandlerReply {
     /// The person's answer.
     Answer(Answer),
     /// There is no answer now: the flow stays where it is, and the question is asked again when it continues. The run
-    /// ends with [`Outcome::Waits`](crate::FlowOutcome::Waits) and no question, since there is none in the inbox.
+    /// ends with [`FlowOutcome::Waits`](crate::FlowOutcome::Waits) and no question, since there is none in the inbox.
     Later,
 }
 

@@ -376,7 +376,7 @@ pub enum FlowOutcome<S> {
     /// The flow was cancelled.
     Cancelled(String),
     /// It waits for people: the questions in the inbox. The program may end. The list is empty where the program asks
-    /// by a handler of its own and that returned [`Told::Later`](crate::HandlerReply::Later): running the flow asks again.
+    /// by a handler of its own and that returned [`HandlerReply::Later`](crate::HandlerReply::Later): running the flow asks again.
     Waits(Vec<OpenQuestion>),
     /// Another process runs the flow.
     Elsewhere,

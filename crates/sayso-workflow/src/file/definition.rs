@@ -16,7 +16,7 @@ pub struct WorkflowDefinition {
     /// The inputs with which a flow is started.
     pub input: Vec<WorkflowInput>,
     /// Patterns of task files that it goes through, one flow after the other on one branch, for
-    /// [`Sequence`](super::Sequence). Empty if it is for one task.
+    /// [`TaskSequence`](super::TaskSequence). Empty if it is for one task.
     pub sequence: Vec<String>,
     /// The phases; a flow begins with the first.
     pub phases: Vec<PhaseDefinition>,
