@@ -20,7 +20,8 @@ const STEPS: &[CiStep] = &[
     ("test", || test::run(&[])),
 ];
 
-/// How many generated lines real shells run beside the reader of command lines: two to four minutes on two cores.
+/// The number of generated lines that real shells run beside the parser of command lines: two to four minutes on two
+/// cores.
 const LINES: &str = "10000";
 
 /// The reader of command lines against real shells, by more lines than a run of the tests has.

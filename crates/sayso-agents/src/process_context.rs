@@ -138,9 +138,9 @@ fn clients_of(server: &ProcessInfo, terminal: u64, pane: Option<(&str, &str)>) -
     found.unwrap_or_default()
 }
 
-/// The clients attached to the session of a pane. The server's own program is asked, at the address that
-/// the environment names. The environment is anybody's: an answer of another server does not count, nor one about
-/// a pane with another terminal.
+/// Returns the clients attached to the session of a pane. The server's own program is asked, at the address in the
+/// environment. Any process can set the environment: the answer of another server does not count, nor one about a
+/// pane with another terminal.
 fn tmux_clients(
     server: &ProcessInfo,
     terminal: u64,

@@ -222,7 +222,7 @@ pub struct Actor {
     /// The absent people whose deputy this actor is. The desk fills it in; a caller cannot claim it.
     #[serde(skip)]
     pub stands_for: Vec<Absentee>,
-    /// Who let them in, and who let those in. The desk knows this, too.
+    /// The introductions of this person, and those of the people who introduced them. The desk fills them in.
     #[serde(skip)]
     pub introductions: Vec<Introduction>,
 }

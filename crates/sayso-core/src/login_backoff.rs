@@ -19,7 +19,7 @@ const NAME_MICROS: i64 = 3_000_000;
 /// The number of guesses of a name that may come at once.
 const NAME_BURST: i64 = 50;
 
-/// An address may be guessed from once in this time, whatever the names.
+/// The interval at which an address regains one guess, for all names together.
 const ADDRESS_MICROS: i64 = 1_000_000;
 
 /// So many guesses from an address may come at once.

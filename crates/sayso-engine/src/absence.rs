@@ -100,7 +100,7 @@ impl WriteBatch<'_, '_> {
         self.desk.speaking(self.write, self.actor, self.at)
     }
 
-    /// Who let these people in, and who let those in, to the first.
+    /// Returns the introductions of these people, and of those who introduced them, to the first.
     pub(crate) fn introductions(&mut self, people: BTreeSet<String>) -> Result<Vec<Introduction>> {
         let mut all = vec![];
         let mut names: Vec<_> = people.iter().cloned().collect();

@@ -16,8 +16,8 @@ struct StoredText {
     text: String,
 }
 
-/// What a flow was begun with, and its commands and agents, phase by phase; none where a program leads it. Nothing is cut, and a text that
-/// cannot be read is told as that: what is left out here would run unseen.
+/// Returns the initial values of a flow, and its commands and agents, phase by phase; none where a program leads it.
+/// Nothing is cut, and a text that cannot be parsed is reported as such: a part left out here would run unseen.
 pub fn flow_commands(flow: &Flow) -> Option<Vec<String>> {
     let kept = flow.started.definition.as_deref()?;
     let text = serde_json::from_str::<StoredText>(kept).map(|kept| kept.text);

@@ -59,7 +59,7 @@ pub(crate) struct PersonLog {
 enum PersonEvent {
     Joined {
         is_admin: bool,
-        /// Who let them in. Older versions kept that with the invitation alone.
+        /// The person who admitted them. Older versions kept that with the invitation alone.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -193,7 +193,8 @@ impl WriteBatch<'_, '_> {
     }
 }
 
-/// Who let a person in and when, by the log, and by the rows of older versions: what is changed of a row hides nothing.
+/// Returns the people who introduced a person, with the times, from the log and from the rows of older versions: a
+/// changed row hides nothing.
 pub(crate) fn introductions(
     read: &mut ReadTransaction<'_>,
     space: SpaceId,
@@ -231,7 +232,7 @@ pub(crate) fn invitation_stream(hash: &str) -> String {
     format!("invitation/{}", Digest::of_bytes(hash.as_bytes()))
 }
 
-/// Checks that an invitation is what its events made it. One without events lets nobody in.
+/// Checks an invitation against its events. An invitation without events admits no person.
 pub(crate) fn check_invitation(
     read: &mut ReadTransaction<'_>,
     space: SpaceId,
@@ -303,8 +304,8 @@ fn check_older(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<()> {
     }
 }
 
-/// Whether a credential without an event is that of an agent whose run goes on. A run of this version has one with an
-/// event.
+/// True if a credential without an event belongs to the agent of a live run of an older version. A run of this
+/// version has one with an event.
 fn is_of_older_run(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<bool> {
     let Some(id) = token.run else { return Ok(false) };
     let mut run: Option<Run> = None;
@@ -323,7 +324,7 @@ fn is_of_older_run(read: &mut ReadTransaction<'_>, token: &TokenRow) -> Result<b
     Ok(true)
 }
 
-/// Whether a credential is one that a run gives its agent.
+/// True if a credential is the one that a run gives its agent.
 pub(crate) fn is_for(token: &TokenRow, run: &Run) -> bool {
     let started = &run.started;
     let is_run = token.run == Some(started.id) && token.task == Some(started.task);

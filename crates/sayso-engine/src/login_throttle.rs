@@ -17,7 +17,7 @@ pub(crate) enum PassphraseUse<'a> {
 }
 
 impl PassphraseUse<'_> {
-    /// The key under which guesses from this address count, whatever the names.
+    /// The key under which guesses from this address count, for all names together.
     pub(crate) fn address_key(self) -> Option<String> {
         match self {
             PassphraseUse::LogIn { from } => Some(format!("address {from}")),

@@ -97,8 +97,8 @@ impl LocalDesk {
         self.ask_for(&actor.name, about, state, None)
     }
 
-    /// Asks for the touch of one who comes in. Nobody is known yet, so what was asked for from this address first makes
-    /// room where too many do not come back.
+    /// Issues a challenge for a login by passkey. The client is not authenticated, so where too many challenges are
+    /// open, the oldest of its address makes room.
     pub fn issue_login_challenge(&self, from: &str, state: String) -> Result<PasskeyChallenge> {
         // No person has a name with a blank in it.
         self.ask_for(&format!("from {from}"), &ChallengePurpose::Entering, state, Some(ENTRIES_MAX))

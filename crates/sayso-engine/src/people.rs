@@ -227,7 +227,7 @@ impl LocalDesk {
         way: LoginClient,
     ) -> Result<IssuedToken> {
         let (code, name) = (digest_of(&normal(code)), name.to_owned());
-        // Codes are long enough that nobody guesses one. A wrong one costs no hash, and leaves nothing behind.
+        // Codes are too long to be guessed. A wrong one costs no hash, and leaves nothing behind.
         self.read(|read| self.check_code(read, &code, &name))?;
         let hash = passphrase_hash(passphrase)?;
         let actor = self.person(&name, IdentityProof::Passphrase);
@@ -251,7 +251,7 @@ impl LocalDesk {
         })
     }
 
-    /// The invitation with this code, if it lets somebody in under this name now.
+    /// Returns the invitation with this code, if it admits a person under this name now.
     fn check_code(
         &self,
         read: &mut ReadTransaction<'_>,
@@ -270,7 +270,7 @@ impl LocalDesk {
             return Err(bad_code().into());
         }
         self.check_person_name(read, name)?;
-        // By a code that names nobody, nobody takes another's name, and nobody is the first after another.
+        // A code without a name takes over no existing name, and admits no second first admin.
         let is_known = read.passphrase(self.space, name)?.is_some();
         if (is_known || is_settled) && invitation.name.is_none() {
             return Err(bad_code().into());
@@ -423,7 +423,7 @@ impl LocalDesk {
             None => Refusal::new(Code::Passphrase, format!("{} has set no passphrase", actor.name))
                 .hint("set one with: sayso unlock --set"),
         };
-        // What strangers call themselves is no news of this space.
+        // Names that strangers make up do not belong in the audit log of this space.
         if stored.is_some() || !is_strangers {
             self.note_refusal(actor, &refusal);
         } else {
@@ -583,7 +583,7 @@ impl WriteBatch<'_, '_> {
         Ok(found.map(|set| format!("{} {}", set.kind, set.name)).collect())
     }
 
-    /// What somebody said at gates that are still open counts no more, and neither does their voice where they handed it on.
+    /// Drops the votes of a person at open gates, and the voice that they delegated there.
     fn drop_votes_of(&mut self, name: &str) -> Result<()> {
         let mut filter = GateFilter { limit: GATES_MAX, ..GateFilter::default() };
         loop {

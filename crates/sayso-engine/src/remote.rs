@@ -275,7 +275,7 @@ impl RemoteDesk {
             match self.line.call(secret.as_deref(), call, &handed, Duration::ZERO) {
                 Ok(answer) => return read(&answer),
                 Err(CallError::Refused(refusal)) if is_shed(&refusal, began) => pauses.next(),
-                // That it is not there now, or has no time, says nothing of the try before.
+                // An unreachable or overloaded server says nothing about the earlier attempt.
                 Err(CallError::Refused(refusal)) if is_open && is_no_word(&refusal) => {
                     return Err(sayso_store::Error::OutcomeUnknown(refusal.message).into());
                 }
@@ -359,7 +359,7 @@ fn is_shed(refusal: &Refusal, began: Instant) -> bool {
     refusal.code == Code::Overloaded && began.elapsed() < SHED_MAX
 }
 
-/// Whether a refusal says nothing about what was asked for.
+/// True if a refusal says nothing about the outcome of the call.
 fn is_no_word(refusal: &Refusal) -> bool {
     matches!(refusal.code, Code::Unreachable | Code::Overloaded)
 }

@@ -28,7 +28,7 @@ const PATHS: [&str; 14] = [
 const PATH_KEYS: [&str; 6] =
     ["include", "include_pattern", "source", "destination", "target", "cwd"];
 
-/// What a tool's arguments call a command line, in small letters with `_` between the words.
+/// The argument names of a command line, in snake case.
 const COMMANDS: [&str; 18] = [
     "command",
     "cmd",
@@ -50,10 +50,10 @@ const COMMANDS: [&str; 18] = [
     "bash",
 ];
 
-/// What they call a program whose arguments stand beside it.
+/// The argument names of a program whose arguments are given beside it.
 const PROGRAMS: [&str; 5] = ["program", "executable", "binary", "command", "cmd"];
 
-/// What they call those arguments.
+/// The argument names of those arguments.
 const ARGUMENTS: [&str; 4] = ["args", "arguments", "argv", "arg"];
 
 /// The names of shell tools in various clients.
@@ -73,7 +73,7 @@ const SHELLS: [&str; 9] = [
 const DEPTH_MAX: usize = 32;
 const TEXTS_MAX: usize = 1_000;
 
-/// What is found in arguments. Past a limit there may be more, and nothing is judged by half.
+/// The texts found in arguments. Past a limit there may be more, and a call is judged whole or refused.
 #[derive(Default)]
 struct Gathered {
     texts: Vec<String>,

@@ -177,7 +177,7 @@ impl<'w, 'c> WriteBatch<'w, 'c> {
     pub(crate) fn on_gate(&mut self, id: GateId, command: &gate::GateCommand) -> Result<bool> {
         let mut actor = if command.is_decision() { self.speaking()? } else { self.actor.clone() };
         let is_answer = matches!(command, gate::GateCommand::Answer { .. });
-        // Where one person is enough, nobody fills a quorum with a second name.
+        // Where one person suffices, no second name can fill a quorum.
         let several = self.gate(id)?.filter(|gate| is_answer && gate.takes_others_than(&actor));
         let voices = several.map(|gate| gate.represented(&actor.name, &actor.stands_for));
         let voices = voices.map(|voices| voices.into_iter().map(str::to_owned).collect());

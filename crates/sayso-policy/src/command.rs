@@ -434,7 +434,7 @@ const FORMS: &[(char, &str)] = &[
     ('i', "in-place"),
 ];
 
-/// Whether a pattern for file names may stand for this option, or for a part of it.
+/// True if a file name pattern may expand to this option, or to a part of it.
 fn may_name_option(glob: &str, option: &str) -> bool {
     if !glob.starts_with(['*', '?', '[', '-']) {
         return false;

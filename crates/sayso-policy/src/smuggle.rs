@@ -121,7 +121,7 @@ fn lines(target: &str, is_beyond: bool) -> Vec<BypassLine> {
 /// The lines that do something with a file that a policy is to guard.
 fn path_lines(path: &str) -> Vec<BypassLine> {
     let is_absolute = path.starts_with(['/', '~']);
-    // Where it is cut, the beginning says a part of its name.
+    // The cut decides how much of the name the beginning shows.
     let name = path.rfind('/').map_or(0, |at| at + 1);
     let first = path[name..].chars().next().map_or(0, char::len_utf8);
     let (head, tail) = path.split_at(name + first);

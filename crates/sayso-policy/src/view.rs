@@ -28,7 +28,7 @@ pub(crate) struct RequestPath {
     pub(crate) is_certain: bool,
     /// True if it is a glob of file names.
     pub(crate) is_pattern: bool,
-    /// Whether a part of it only shows when it runs.
+    /// True if a part of it is known only when it runs.
     pub(crate) is_open: bool,
 }
 
@@ -200,7 +200,7 @@ fn candidates(word: &ShellWord, found: &mut Vec<String>) {
     };
     let texts = if is_known { vec![outline.to_owned()] } else { without_braces(outline) };
     for text in texts {
-        // What says nothing of a name may be anything, and would be asked about everywhere.
+        // A pattern without any literal part would match every name, and ask everywhere.
         let is_told = |text: &str| text.contains(|c: char| !"*?/".contains(c));
         let starts = text.match_indices(['=', '@', ':']).map(|(at, _)| at + 1);
         let values = starts.filter_map(|at| text.get(at..));

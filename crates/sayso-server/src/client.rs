@@ -108,7 +108,7 @@ impl HttpTransport {
         if is_ours && status.is_success() {
             return Ok(text);
         }
-        // What stands before a server says this when it lost the answer: whether it counted, it does not know.
+        // A gateway answers like this when it lost the response: it does not know if the call took effect.
         if !is_ours && status.is_server_error() {
             return Err(CallError::Interrupted(self.not_ours(status.as_u16()).message));
         }

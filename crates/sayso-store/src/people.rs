@@ -85,7 +85,8 @@ impl ReadTransaction<'_> {
         self.conn.query(sql, args![&space.to_string()])?.iter().map(invitation).collect()
     }
 
-    /// Who let this person in and when: whose invitations they used, and who made credentials for them.
+    /// Returns the people who introduced a person, with the times: by an invitation that was used, or by a credential
+    /// made for them.
     pub fn introductions(
         &mut self,
         space: SpaceId,

@@ -546,7 +546,7 @@ impl<'a> ReadTransaction<'a> {
         self.conn.query(&sql, args![&space.to_string(), name])?.iter().map(token).collect()
     }
 
-    /// The tokens that somebody made for others, the newest first.
+    /// Returns the tokens that a launcher made for others, the newest first.
     pub fn tokens_made_by(&mut self, space: SpaceId, launcher: &str) -> Result<Vec<TokenRow>> {
         let sql = format!(
             "SELECT {TOKEN_COLUMNS} FROM tokens WHERE space = ?1 AND launcher = ?2 AND name <> ?2 \

@@ -75,7 +75,7 @@ pub(crate) fn head_recorder(stays: bool) -> HeadKeeper {
     })
 }
 
-/// What a process that stays has still to write down.
+/// The chain ends that a long-lived process has still to write down.
 #[derive(Default)]
 struct ChainEnds {
     state: Mutex<EndState>,

@@ -43,7 +43,7 @@ pub(crate) fn actor(desk: &Desk) -> Result<Actor> {
     Ok(match sign {
         Ok(None) => actor,
         Ok(Some(sign)) => agent(desk.level(), &sign),
-        // Where agents cannot be seen, a person's token shows no person; and only what they type unlocks it.
+        // Where agents cannot be seen, a person's token shows no person; only the passphrase they type unlocks it.
         Err(_) if actor.role == Role::Human && !is_unlocked_here(desk, &actor)? => Actor::new(
             Role::Service,
             &actor.name,
@@ -227,8 +227,8 @@ fn judge_terminal() -> std::result::Result<(), PresenceDoubt> {
     process_context::judge_terminal(device(), pane)
 }
 
-/// How the terminal was when this program began, before it changed anything itself. A program that reads each key is
-/// not a shell that waits for a command: what runs meanwhile was started by that program.
+/// Notes the state of the terminal when this program began, before it changed anything itself. A program that reads
+/// each key is not a shell that waits for a command: that program started the commands that run meanwhile.
 pub(crate) fn note_terminal() {
     IS_TAKEN.store(is_read_by_key(), Ordering::SeqCst);
 }

@@ -60,7 +60,8 @@ fn record_path(file: &Path) -> Option<PathBuf> {
     Some(state_folder()?.join("trusted").join(format!("{name}.json")))
 }
 
-/// Where it is kept that a person uses a space of a store. The address may hold a password, so only its digest is.
+/// Returns the file that records that a person uses a space of a store. The address may hold a password, so only its
+/// digest is part of it.
 fn place_of_store(store: &str, space: &str) -> Option<PathBuf> {
     let name = Digest::of_bytes(format!("{}\n{space}", store.trim_end_matches('/')).as_bytes());
     let name: String = name.as_str().chars().rev().take(32).collect();

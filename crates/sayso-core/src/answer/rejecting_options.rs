@@ -63,8 +63,8 @@ impl AnswerShape {
         options.iter().map(|o| o.name.as_str()).filter(|name| self.declines(name)).collect()
     }
 
-    /// An option that reads as a no, where none declines and none reads as a yes: whoever reads only whether it was
-    /// answered would take it for a yes.
+    /// Refuses an option that reads as a no, where no option declines and none reads as a yes: a caller that checks
+    /// only for an answer would take it for a yes.
     pub fn check_reads_clearly(&self) -> Result<(), Refusal> {
         let AnswerShape::Choice { options, .. } = self else { return Ok(()) };
         let unclear = options.iter().find(|option| is_no(&option.name));
@@ -79,7 +79,7 @@ impl AnswerShape {
         )))
     }
 
-    /// Words of one's own that read as a no, where an option means no: whoever wants to say no picks that.
+    /// Refuses free text that reads as a no, where an option means no: that option says it clearly.
     pub(super) fn check_words(&self, words: &str) -> Result<(), Refusal> {
         let Some(no) = self.declining().into_iter().next().filter(|_| is_no(words)) else {
             return Ok(());
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// What reads as a no counts as one, or is not taken.
+    /// An answer that reads as a no counts as a rejection, or is refused.
     #[test]
     fn a_no_is_never_just_an_answer() {
         let shape = |options: &[&str]| {

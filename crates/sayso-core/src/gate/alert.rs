@@ -98,9 +98,9 @@ impl GateContext<'_> {
             .any(|run| run.state == RunState::Running && now < run.lease_until)
     }
 
-    /// Whether the task says why nobody comes: it waits for another answer, or this very answer ended it. That it is
-    /// put off, stuck or over is no reason for an answer to be lost, and neither is that it was taken up: a run that
-    /// is at work is seen as one.
+    /// True if the task explains why the answer is not picked up: the task waits for another answer, or this answer
+    /// ended it. A task that is deferred, stuck, closed or in progress explains nothing; a live run is recognised by
+    /// itself.
     fn is_explained(&self, gate: &Gate) -> bool {
         let is_ended_by = |task: &Task| {
             let ended = task.closure.as_ref().map(|closure| closure.at);

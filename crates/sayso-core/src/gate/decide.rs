@@ -334,7 +334,7 @@ fn answer(
     Ok(vec![GateEvent::Voted { answer, by }])
 }
 
-/// A yes that completes nothing is kept for the next one, unless somebody who counts as the same person said it before.
+/// Keeps a vote that completes nothing for the next one, unless a person who counts as the same voted before.
 fn check_adds_a_person(gate: &Gate, answer: &Answer, by: &AnswerSignature) -> Result<(), Refusal> {
     let equal = gate.votes.iter().filter(|v| v.answer.content == answer.content);
     let mut others = equal.map(|v| &v.by).filter(|other| other.name != by.name);
@@ -548,7 +548,7 @@ fn delegate(
     Ok(vec![GateEvent::Delegated { by, to, reason }])
 }
 
-/// Who sends a person away lets their voice fall as well, also where it was handed on: a quorum is of people who are here.
+/// Drops the votes of a dismissed person, and the voice they delegated: a quorum consists of people who are here.
 fn drop_votes(gate: &Gate, of: &str, actor: &Actor) -> Result<Vec<GateEvent>, Refusal> {
     actor.check(Permission::Govern, "let votes fall")?;
     let has_voice = gate.is_open() && gate.holds_voice_of(of);

@@ -18,10 +18,10 @@ pub struct Absentee {
     pub proof: IdentityProof,
 }
 
-/// That somebody let another in: by an invitation that was used, or by a credential made for them.
+/// The introduction of one person by another: by an invitation that was used, or by a credential made for them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Introduction {
-    /// Who was let in.
+    /// The name of the person who was introduced.
     pub name: String,
     /// The name of the person who delegates.
     pub by: String,
@@ -29,8 +29,8 @@ pub struct Introduction {
     pub at: Timestamp,
 }
 
-/// Who let the people of these voices in after a moment, directly or through others. Whoever did had the chance to
-/// speak under those names, and to hand them on.
+/// Returns the people who introduced these voices after a moment, directly or through others. They had the chance to
+/// answer under those names, and to delegate them.
 pub(super) fn let_in_since<'a>(
     actor: &'a Actor,
     voices: &BTreeSet<&'a str>,
@@ -125,13 +125,13 @@ impl Gate {
         others.chain([name]).collect()
     }
 
-    /// Whether something of this person's is kept here: what they said, or their voice, which they handed on.
+    /// True if the gate holds a vote of this person, or a delegation by them.
     pub fn holds_voice_of(&self, name: &str) -> bool {
         self.votes.iter().any(|vote| vote.is_of(name))
             || self.delegations.iter().any(|handed| handed.from == name)
     }
 
-    /// Whether it takes more people than this one, whoever they speak for.
+    /// True if the approval takes more people than this one, with all the voices they have.
     pub fn takes_others_than(&self, actor: &Actor) -> bool {
         let voices = [self.represented(&actor.name, &actor.stands_for)];
         !self.approvers().any(|approvers| suffices(approvers, &voices))

@@ -309,7 +309,8 @@ pub struct AnswerSignature {
     /// The people whose votes it includes, as their deputy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<String>,
-    /// Who let them in after the gate was asked, or those they stood in for: with each of these they count as one person.
+    /// The people who introduced the signer, or those they stood in for, after the gate was asked: with each of these
+    /// they count as one person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub let_in_by: Vec<String>,
 }
@@ -327,8 +328,8 @@ impl AnswerSignature {
         self.let_in_by.iter().chain([&self.name]).map(String::as_str).collect()
     }
 
-    /// Whether this and another count as one person: one was let in by the other or both by a third, or one let in
-    /// the other and handed their own voice on.
+    /// True if this and another signature count as one person: one introduced the other, a third introduced both, or
+    /// one introduced the other and delegated their own voice.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let handed_on =
             |from: &Self, to: &Self| from.let_in_by.iter().any(|by| to.stands_for.contains(by));

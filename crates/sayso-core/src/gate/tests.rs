@@ -48,7 +48,7 @@ struct Play {
     gate: Option<Gate>,
     now: i64,
     log: Vec<(GateEvent, Timestamp)>,
-    /// Who let whom in.
+    /// Pairs of a person and the person who introduced them.
     introductions: Vec<Introduction>,
 }
 

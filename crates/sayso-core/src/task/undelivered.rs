@@ -4,10 +4,9 @@ use super::{Task, TaskCommand};
 use crate::gate::{DeferredAction, DeliveryState, Gate, GateEnding};
 use crate::{Actor, Code, Refusal, Role};
 
-/// Whether this actor may do this to a task on which these gates were asked. An answer that is on its way keeps its
-/// task from being closed, deleted, failed, blocked, deferred, taken, or put behind or below another by an agent: its
-/// asker would not hear it. The run that has the task is at work on it and hears what is new; a person knows what
-/// they do.
+/// Checks that a command on a task loses no answer to these gates. While an answer is undelivered, no agent closes,
+/// deletes, fails, blocks, defers or takes its task, or puts it behind or below another: the asker would not hear the
+/// answer. Exempt are the live run of the task, which hears what is new, and people.
 pub fn check_answers_delivered(
     task: &Task,
     command: &TaskCommand,

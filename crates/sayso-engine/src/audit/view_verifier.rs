@@ -26,7 +26,7 @@ const ALL_MAX: usize = 1_000_000;
 /// A credential rebuilt from its events, and true if it was revoked.
 type MintState = (MintEvent, bool);
 
-/// What an event set, when, and the entry it came with.
+/// The body that an event set, its time, and its audit entry.
 type MadeSetting = (Option<String>, Timestamp, u64);
 
 /// The state of the comparison: rows compared so far, and rows to be compared at the end.
@@ -246,7 +246,7 @@ impl ViewVerifier {
         }
     }
 
-    /// A code that is taken away lets nobody in, and one without events does not, either.
+    /// Checks the invitations. A deleted code admits no person, and neither does one without events.
     fn check_invitations(&mut self, read: &mut ReadTransaction<'_>) -> Result<()> {
         for invitation in read.invitations(self.space)? {
             let stream = crate::ledger::invitation_stream(&invitation.hash);
@@ -258,8 +258,8 @@ impl ViewVerifier {
         Ok(())
     }
 
-    /// Whether a credential without events is one of an older version: its entry says for whom it was made, or it is
-    /// that of a run. Logins had none.
+    /// True if a credential without events is one of an older version: its audit entry names its owner, or it belongs
+    /// to a run. Logins had no entry.
     fn is_older(&self, token: &TokenRow, older: &LegacyEntries, runs: &BTreeSet<RunId>) -> bool {
         if let Some(reason) = older.minted.get(&token.handle) {
             return names(reason, token);
@@ -351,7 +351,7 @@ struct Sent {
     message: AgentMessage,
 }
 
-/// Whether an entry is by this person or program, and of this moment. The chain holds.
+/// True if an entry is by this person or program, and of this moment. The chain was verified before.
 fn is_in_entry(
     read: &mut ReadTransaction<'_>,
     space: SpaceId,

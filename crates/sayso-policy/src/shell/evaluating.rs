@@ -2,12 +2,12 @@
 
 use super::{CommandLine, ShellWord, WordShape, scripts};
 
-/// What a program of this kind does with its arguments.
+/// The effect that a program of this kind has with its arguments.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Why it cannot be told what it runs, if so.
+    /// The reason why its commands cannot be determined, if so.
     pub(super) doubt: Option<&'static str>,
-    /// Whether it may take what it is to do from standard input.
+    /// True if it may read its code from standard input.
     pub(super) may_read_code: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn is_standard_input(text: &str) -> bool {
     matches!(text, "-" | "-f-") || text.ends_with("=-") || (text.starts_with('/') && is_open)
 }
 
-/// Why a tool may run a command of an option, if its words are not what they seem.
+/// Returns the reason why a tool may run the command of an option, if its words are unclear.
 fn command_option(name: &str, words: &[ShellWord]) -> Option<&'static str> {
     let (_, options) = COMMAND_OPTIONS.iter().find(|(tool, _)| *tool == name)?;
     let is_it = |text: &str, option: &str| {
@@ -130,7 +130,7 @@ fn ssh_settings(words: &[ShellWord]) -> Option<&'static str> {
     None
 }
 
-/// Why a word that is not known may be an option.
+/// Returns the reason why an unknown word may be an option.
 fn unknown_option(line: &mut CommandLine, name: &str, words: &[ShellWord]) -> Option<&'static str> {
     if name == "tar" {
         // A list of files may have options in it.
@@ -363,7 +363,7 @@ pub(super) fn look_at_interpreter(
     let known = OPTIONS.iter().find(|o| o.names.iter().any(|n| name.starts_with(n)));
     let mut found = Found { doubt: None, may_read_code: true };
     let mut at = 0;
-    // Whether the word before may take this one for its value.
+    // True if the word before may take this one as its value.
     let mut may_be_value = false;
     while let Some(word) = words.get(at) {
         at += 1;

@@ -63,12 +63,12 @@ pub(crate) struct CommandLine {
     /// Files that it writes, and those that it runs.
     written: Vec<String>,
     run: Vec<String>,
-    /// Whether it writes a file whose name is not in sight.
+    /// True if it writes a file whose name is not known.
     writes_any: bool,
-    /// Whether it runs git, or a program that runs what a file of the project says.
+    /// True if it runs git, or a program that runs commands from a file of the project.
     runs_git: bool,
     runs_project: bool,
-    /// Whether a program takes a variable where an option may stand that runs a command.
+    /// True if a program gets a variable in a place where an option that runs a command may stand.
     takes_options: bool,
 }
 
@@ -123,9 +123,9 @@ pub(crate) struct ShellWord {
     pub(crate) shape: WordShape,
     /// All of a word that is not known to its end, with a `*` for each part that only shows when it runs.
     pub(crate) outline: Option<String>,
-    /// Whether it is a number that the shell keeps itself.
+    /// True if it is a number that the shell itself keeps.
     is_number: bool,
-    /// Whether it is what a command prints.
+    /// True if it is the output of a command.
     is_substituted: bool,
 }
 
@@ -195,7 +195,7 @@ impl CommandLine {
         }
     }
 
-    /// Whether it may run this file: by its name, from the folder of that name, or as a part of the project.
+    /// True if it may run this file: by its name, from the folder of that name, or as a part of the project.
     fn may_run(&self, file: &str, run: &HashSet<&str>) -> bool {
         let is_part = |path: &str, name: &str| path.split('/').any(|part| part == name);
         let name = base_name(file.trim_end_matches('/'));
@@ -269,7 +269,7 @@ impl ShellWord {
         }
     }
 
-    /// Whether a variable with this value, or this assignment, may hold an option.
+    /// True if a variable with this value, or this assignment, may hold an option.
     fn may_hold_option(&self) -> bool {
         let text = self.outline.as_ref().unwrap_or(&self.text);
         let value = match text.split_once('=') {

@@ -26,7 +26,7 @@ pub(super) struct ShellParser<'a> {
     line: &'a mut CommandLine,
     current: CommandDraft,
     heredocs: Vec<HereDocument>,
-    /// Whether here-documents from before a `$(` wait for a line to end.
+    /// True if here-documents from before a `$(` wait for the end of a line.
     is_awaited: bool,
 }
 
@@ -56,9 +56,9 @@ struct WordDraft {
     text: Vec<u8>,
     /// The length of the text before the first unknown part.
     known: Option<usize>,
-    /// Where parts that are only known when it runs stand in the text.
+    /// The positions in the text of parts that are known only when it runs.
     gaps: Vec<usize>,
-    /// Whether all of them are numbers that a shell keeps (`$?`).
+    /// True if all of them are numbers that the shell keeps (`$?`).
     is_number: bool,
     is_substituted: bool,
     shape: Option<WordShape>,

@@ -1,6 +1,6 @@
 //! Scripts of `sed` and `awk`, as far as it matters whether they run or write something.
 
-/// What a script does beyond text.
+/// The effects of a script beyond its text output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Deeds {
     /// It runs commands, or has a part that is not understood.
@@ -13,7 +13,7 @@ impl Deeds {
     const NOT_KNOWN: Self = Self { runs: true, writes: true };
 }
 
-/// What a script of `sed` does.
+/// Returns the effects of a `sed` script.
 pub(super) fn of_sed(script: &str) -> Deeds {
     let mut sed = Sed { rest: script, deeds: Deeds::default() };
     match sed.read() {
@@ -132,13 +132,13 @@ impl Sed<'_> {
     }
 }
 
-/// What a program of `awk` does: texts and patterns left out, a `|` of its own, `system` and calls by name run
-/// something.
+/// Returns the effects of an `awk` program: without texts and patterns, a `|` of its own, `system` and calls by name
+/// run commands.
 pub(super) fn of_awk(program: &str) -> Deeds {
     let mut deeds = Deeds::default();
     let mut letters = program.chars().peekable();
     let mut word = String::new();
-    // Whether a `/` begins a pattern rather than divides.
+    // True if a `/` begins a pattern rather than divides.
     let mut is_operand_next = true;
     while let Some(letter) = letters.next() {
         if letter.is_alphanumeric() || letter == '_' {

@@ -17,7 +17,7 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Whether a conversation was begun with this token.
+    /// True if a session was begun with this token.
     pub(super) fn is_of(&self, session: &str, token: &Digest) -> bool {
         self.all.iter().any(|(id, owner)| id == session && owner == token)
     }

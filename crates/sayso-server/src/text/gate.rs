@@ -269,7 +269,7 @@ pub fn ending_in_words(gate: &Gate) -> String {
     }
 }
 
-/// Who answered, in whose place, and with whom they count as one person.
+/// Names the person who answered, the people they stood in for, and those they count as one with.
 pub fn signed(by: &AnswerSignature) -> String {
     let listed = |what: &str, names: &[String]| {
         let names = (!names.is_empty()).then(|| sanitize_line(&names.join(", ")));

@@ -118,7 +118,7 @@ fn is_played(context: &CliContext<'_>) -> bool {
         Ok(Some(sign)) => format!("an agent ({}) is at work here", sign.agent),
         _ if context.globals.no_input => "nothing may be asked".into(),
         _ if !identity::has_terminal() => "there is no terminal here".into(),
-        // What is played there is nobody's word.
+        // Answers played there are no person's.
         Ok(None) | Err(_) => return false,
     };
     context.out.remark(&format!("{why}, so the person is played, too (--auto)"));

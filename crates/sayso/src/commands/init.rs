@@ -72,7 +72,7 @@ pub(crate) fn run(args: InitArgs, context: &CliContext<'_>) -> Result<CommandExi
 fn founder() -> Actor {
     match identity::agent_evidence() {
         Ok(Some(sign)) => identity::agent(AssuranceLevel::S0, &sign),
-        // Where nothing can be seen this is a script.
+        // Where processes cannot be seen, the caller counts as a script.
         Ok(None) | Err(_) => identity::local(AssuranceLevel::S0),
     }
 }

@@ -140,7 +140,7 @@ fn exit(tally: &WorkTotals, stays: bool) -> CommandExit {
     }
 }
 
-/// Whether tasks failed, got stuck or were left to another machine.
+/// True if tasks failed, got stuck or were left to another machine.
 const fn is_left(tally: &WorkTotals) -> bool {
     tally.failed > 0 || tally.elsewhere > 0
 }

@@ -277,8 +277,8 @@ impl RunnableSettings {
 /// The setting that names the store.
 pub(crate) const STORE: &str = "store";
 
-/// Whatever a project's file names as its store gets the user's credentials and says what is allowed. One that is
-/// elsewhere is used only if a person has set it, logged in to it or trusted it.
+/// Checks the store that a project's file names: it gets the user's credentials and makes the policy decisions. A
+/// store on another machine is used only if a person has set it, logged in to it or trusted it.
 pub(crate) fn check_settings_store(folder: &Path) -> Result<()> {
     check_store(folder, &read(folder)?, None)
 }
@@ -300,7 +300,7 @@ fn is_store_known(store: &str, space: &str) -> bool {
     trust::is_store_kept(store, space) || has_login()
 }
 
-/// Whether a store is on another machine: a server, or a database behind an address.
+/// True if a store is on another machine: a server, or a database behind an address.
 pub(crate) fn is_elsewhere(store: &str) -> bool {
     is_server(store) || matches!(place(Some(store), None), StoreLocation::Postgres(_))
 }
@@ -345,7 +345,7 @@ fn without_password(store: &str) -> String {
 }
 
 impl ConfigFile {
-    /// The store that is elsewhere, and the space of it.
+    /// Returns the store on another machine, and its space.
     fn elsewhere(&self, folder: &Path) -> Option<(String, String)> {
         let store = self.store.clone().filter(|store| is_elsewhere(store))?;
         Some((store, self.space.clone().unwrap_or_else(|| space_name(folder))))

@@ -74,8 +74,8 @@ fn is_card_visible(state: &mut InboxState, at: Duration) -> bool {
     is_so
 }
 
-/// Whether all that is asked was on the screen for a moment. A yes to the rest of it would be one to nothing that was
-/// seen; who says so is told how to read on, from the first line that was passed over.
+/// True if the whole request was on the screen for a moment. An early yes is refused with the way to read on, from
+/// the first line that was passed over.
 pub(super) fn is_question_read(state: &mut InboxState) -> bool {
     let clock = state.clock;
     let Some(drawn) = &mut state.drawn else { return true };

@@ -169,7 +169,8 @@ fn whom_it_is_handed_to_hears_of_it() {
     assert!(told.contains(&format!("{:?}", NoticeReason::Delegated)), "{told}");
 }
 
-/// Who was let in after a gate was asked counts as one person with whoever did it, in whatever order they speak.
+/// A person introduced after a gate was asked counts as one with the person who introduced them, in any order of the
+/// votes.
 #[test]
 fn who_was_let_in_since_counts_with_whoever_did_it() {
     // Ann let bob in, bob let cid in, and dan let eve in: at 20, after the gate was asked at 10, or before.
@@ -215,8 +216,7 @@ fn who_was_let_in_since_counts_with_whoever_did_it() {
     }
 }
 
-/// A voice that is left while its person is away counts like one that was handed on; and whoever is sent away leaves
-/// neither what they said nor their voice.
+/// The voice of an absent person counts like a delegated one; a dismissed person leaves neither votes nor voice.
 #[test]
 fn a_voice_of_another_is_one_with_who_let_them_in() {
     let for_two = |rules: &mut GateSpec| {

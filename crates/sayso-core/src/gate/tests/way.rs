@@ -227,7 +227,7 @@ fn the_task_may_say_why_nobody_comes() {
     };
     assert_eq!(with(|_| ()), "undelivered", "it is ready, and no worker takes it");
     assert_eq!(with(|t| t.waits_for.extend([(gate_id(9), GateKind::Input)])), "");
-    // That it was taken, put off or is stuck is no reason to lose what a person said.
+    // A task that was taken, deferred or is stuck may not lose an answer.
     for status in [
         TaskStatus::InProgress,
         TaskStatus::Deferred,

@@ -54,9 +54,9 @@ pub(super) struct EntryView {
     pub(super) place: Option<String>,
     pub(super) object: String,
     pub(super) reason: String,
-    /// What was answered, or voted.
+    /// The answer or the vote.
     pub(super) answer: Option<String>,
-    /// What else happened with it.
+    /// The other events of the same entry.
     pub(super) also: Vec<String>,
     pub(super) is_refused: bool,
 }

@@ -48,7 +48,7 @@ pub(super) struct CardRow {
     pub(super) digest: String,
     /// True if an answer needs a passkey.
     pub(super) needs_presence: bool,
-    /// Whether a row shows less than all that is asked.
+    /// True if a row shows less than the whole request.
     pub(super) is_cut: bool,
     pub(super) same: String,
     /// verdict, text, choice or form.
@@ -107,7 +107,7 @@ impl CardRow {
     }
 }
 
-/// Whether there is more to a card than the part of its question that stands in a row.
+/// True if a card holds more than the part of its question that fits in a row.
 fn is_cut(card: &sayso_core::gate::Card, question: &str) -> bool {
     let has_more = !card.facts.is_empty() || !card.narrative.trim().is_empty();
     has_more || question.chars().count() > QUESTION_CHARS_MAX

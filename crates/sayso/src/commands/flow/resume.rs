@@ -236,7 +236,7 @@ impl<'a> ResumeLoop<'a> {
         is_home
     }
 
-    /// Whether a flow of ours waits for a person.
+    /// True if a flow of this user waits for a person.
     fn waits(&self) -> Result<bool> {
         let mut filter = FlowFilter { limit: READY_AT_A_TIME, ..FlowFilter::default() };
         loop {
